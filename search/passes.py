@@ -10,6 +10,7 @@ from tiling.problem import ProblemError
 from tiling.text.shapes import canonical
 
 AS_BEFORE = "(as before)"
+PACKING = "# packs W, once"
 
 
 def known_pass(names: tuple[str, ...], target: str, name: str) -> str:
@@ -25,19 +26,27 @@ def known_pass(names: tuple[str, ...], target: str, name: str) -> str:
 def loops_text(backend: Backend, scheme: AnyScheme, wanted: str) -> str:
     """The loops of a scheme's kernel, as `listed`. Raises SchemeError too, for a kernel without passes."""
     problem = scheme.problem
-    return listed(f"# {problem.op} {canonical(problem)}\n# {scheme.text}", backend.passes(scheme), wanted)
+    kernel = listed(f"# {problem.op} {canonical(problem)}\n# {scheme.text}", backend.passes(scheme), wanted)
+    packing = _stages(backend.packing(scheme), wanted)
+    return "\n\n".join([kernel, PACKING, *packing] if packing else [kernel])
 
 
 def listed(heading: str, forms: Iterable[tuple[str, str]], wanted: str) -> str:
-    """The loops after each pass, or after the `wanted` one. A pass that changes nothing is one line.
+    """The loops after each pass, or after the `wanted` one.
 
     Raises ProblemError for a kernel that does not need the wanted pass.
     """
-    parts, before = [heading], ""
+    stages = _stages(forms, wanted)
+    if not stages:
+        raise ProblemError(f"--show-passes: this kernel needs no pass {wanted!r}")
+    return "\n\n".join([heading, *stages])
+
+
+def _stages(forms: Iterable[tuple[str, str]], wanted: str) -> list[str]:
+    """What is printed of each pass. One that changes nothing is a line."""
+    parts, before = [], ""
     for name, text in forms:
         if wanted in ("", name):
             parts.append(f"--- {name} ---\n{AS_BEFORE if text == before and not wanted else text}")
         before = text
-    if len(parts) == 1:
-        raise ProblemError(f"--show-passes: this kernel needs no pass {wanted!r}")
-    return "\n\n".join(parts)
+    return parts

@@ -22,8 +22,8 @@ from cpu.codegen.inside import facts_of, loops_of
 from cpu.codegen.operands import operands
 from cpu.codegen.pack import pack_lines
 from cpu.codegen.remarks import about_memory, about_operands, about_run, about_strides, preamble
-from cpu.codegen.winograd import facts, packed_floats, winograd_forms_of
-from cpu.passes.forms import forms_with_copy
+from cpu.codegen.winograd import facts, packed_floats, winograd_forms_of, winograd_packing_forms_of
+from cpu.passes.forms import forms_with_copy, packing_forms
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.estimate import loads_per_step
 from microkernels.tile.isa import Isa, isa_named
@@ -35,7 +35,7 @@ from tiling.loops.lowering.stream_plan import may_stream
 from tiling.problem import Problem
 from tiling.rewrite.copies_of_x import copy_of_x
 from tiling.rewrite.dot_groups import is_blocked, scheme_in_dot_groups
-from tiling.rewrite.weight_groups import packed_elements
+from tiling.rewrite.weight_groups import packed_elements, weight_groups_of
 from tiling.rewrite.winograd import Winograd
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Tile
@@ -101,7 +101,8 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     symbol = symbol_of(problem, isa, threads)
     kernels = microkernels_of(scheme, isa)
     dots = scheme_in_dot_groups(scheme)
-    inside = loops_of(scheme, isa, threads, stream and may_stream(scheme))
+    streams = stream and may_stream(scheme)
+    inside = loops_of(scheme, isa, threads, streams)
     types = [ELEMENTS[name].c for name in elements_of(problem)]
     strips, x_type = access_of(dots.problem).strip > 0, isa.x_type(dots.problem)
     as_it_lies = strips or (x_type == types[0] and not inside.copy)
@@ -124,7 +125,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         about_run=about_run(threads, scratch.offset, bool(problem.epilogue_arrays), memory),
         body=casts + inside.body,
         packers=[],
-        pack=pack_lines(scheme),
+        pack=pack_lines(scheme, facts_of(scheme, isa, streams, threads)),
     )
     plain = call_text(call, isa, "call.c.j2", {})
     own, packed = inside.scratch.own.offset, packed_elements(scheme)
@@ -169,6 +170,19 @@ def forms_of(
     check(scheme, isa)
     facts = facts_of(scheme, isa, stream and may_stream(scheme), threads)
     return forms_with_copy(copy_of_x(scheme, isa.lanes), facts)
+
+
+def packing_forms_of(
+    scheme: Scheme | Winograd, isa: Isa, stream: bool = False, threads: int = 1
+) -> Iterator[tuple[str, Kernel]]:
+    """The loops that pack the weights for the kernel, likewise: as "pack weights" leaves them, then after each pass."""
+    isa, threads = row_of(scheme, isa), _threads(scheme, threads)
+    if isinstance(scheme, Winograd):
+        check(scheme.product, isa)
+        return winograd_packing_forms_of(scheme, isa, threads)
+    check(scheme, isa)
+    facts = facts_of(scheme, isa, stream and may_stream(scheme), threads)
+    return packing_forms(facts, weight_groups_of(scheme))
 
 
 def _threads(scheme: Scheme | Winograd, threads: int) -> int:

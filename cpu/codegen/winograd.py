@@ -13,22 +13,18 @@ from cpu.codegen.epilogue import compares_with_zero, epilogue_text
 from cpu.codegen.indices import strides
 from cpu.codegen.inside import facts_of
 from cpu.codegen.operands import operands
-from cpu.codegen.pack import pack_loops
 from cpu.codegen.print import Printer
 from cpu.codegen.remarks import about_run
-from cpu.passes.control.share_threads import share_threads
 from cpu.passes.facts import ProductFacts
-from cpu.passes.forms import winograd_forms
+from cpu.passes.forms import winograd_forms, winograd_packing_forms
 from microkernels.tile.isa import Isa
 from microkernels.tile.lanes import lanes_definition, tail_definition
-from tiling.dtypes import LANE_BYTES
 from tiling.loops.language import Kernel
 from tiling.loops.lowering.prefetch import LINE
 from tiling.loops.lowering.show import show
 from tiling.loops.walk import buffers, named_buffers
-from tiling.rewrite.weight_groups import packed_elements, packed_lanes
+from tiling.rewrite.weight_groups import packed_elements, packed_lanes, weight_groups_of
 from tiling.rewrite.winograd import Matrix, Winograd, transforms
-from tiling.rewrite.winograd_weights import lower_weights
 from tiling.scheme.specifiers import SchemeError, Tile
 
 _PACKED = "W holds U: for each part of the output channels and each of {products} products the panels that it reads."
@@ -60,14 +56,14 @@ _BUFFERS = {
 
 def facts(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> dict:
     """What the frame of a kernel names of this one. Raises SchemeError for a product that has core loops."""
-    product, problem, alpha = winograd.product, winograd.problem, winograd.alpha
+    problem, alpha = winograd.problem, winograd.alpha
     _check(winograd)
     *_, (_, kernel) = winograd_forms_of(winograd, isa, threads)
     c, k = (problem.extents[dim] % isa.lanes for dim in "ck")
     printer = Printer(
         kernel, {b.name: "float" for b in named_buffers(kernel)}, isa.vector_type, {c: "C_TAIL", k: "TAIL"}
     )
-    weights = share_threads(lower_weights(winograd, pack_loops(product)), False, lambda buffer: LANE_BYTES)
+    *_, (_, weights) = winograd_packing_forms_of(winograd, isa, threads)
     types = {buffer.name: "double" if buffer.dtype == "f64" else "float" for buffer in buffers(weights)}
     packer = Printer(weights, types, "double", {}, isa.any_cpu)
     epilogue = [epilogue_text(problem.epilogue, isa)] if problem.epilogue else []
@@ -132,6 +128,13 @@ def winograd_forms_of(winograd: Winograd, isa: Isa, threads: int) -> Iterator[tu
     """The loops of the algorithm after each pass: (name, loops), … Raises SchemeError as `facts` does."""
     _check(winograd)
     return winograd_forms(winograd, around_facts(winograd, isa, threads), facts_of(winograd.product, isa, False))
+
+
+def winograd_packing_forms_of(winograd: Winograd, isa: Isa, threads: int) -> Iterator[tuple[str, Kernel]]:
+    """The loops that pack its weights, likewise."""
+    _check(winograd)
+    around, product = around_facts(winograd, isa, threads), facts_of(winograd.product, isa, False)
+    return winograd_packing_forms(winograd, around, product, weight_groups_of(winograd.product))
 
 
 def _check(winograd: Winograd) -> None:

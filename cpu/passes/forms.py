@@ -1,14 +1,17 @@
 """Every form of a kernel: its plain loops, then those after each pass. A whole kernel may have several parts.
 
 product_forms(facts), program_forms(program, isa, threads) -> (name, kernel), …
+packing_forms(facts, groups)                            -> those of the loops that pack a product's weights
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from cpu.passes.facts import ProductFacts, ProgramFacts
-from cpu.passes.order import PRODUCT, PROGRAM, SHARE_THREADS, one_thread
+from cpu.passes.memory.packing import packing
+from cpu.passes.order import PACK_WEIGHTS, PRODUCT, PROGRAM, SHARE_THREADS, one_thread
 from microkernels.tile.forms import Isa
 from tiling.loops.index import ZERO
 from tiling.loops.language import Address, Aligned, Alloc, Body, Call, Decide, Flag, Function, If, Kernel, Seen
@@ -24,8 +27,10 @@ from tiling.program.rewrite.transpose_operands import transposed_operands
 from tiling.rewrite.copies_of_x import CopyOfX
 from tiling.rewrite.im2col import COPY
 from tiling.rewrite.parts import lower_addition, with_addition
+from tiling.rewrite.weight_groups import WeightGroups
 from tiling.rewrite.winograd import Winograd
 from tiling.rewrite.winograd_loops import lower_around, with_product
+from tiling.rewrite.winograd_weights import lower_weights
 
 COPY_OF_X = "copy_of_x"  # the function that copies x before a kernel computes
 INPUT = "input"  # what is copied
@@ -52,6 +57,19 @@ def _product_forms(facts: ProductFacts) -> Forms:
 def beside_forms(kernel: Kernel, facts: ProductFacts) -> Forms:
     """Loops beside a product after each pass: the transforms of Winograd's algorithm, or an addition of parts."""
     return forms(kernel, (each for each in PRODUCT if each.beside), facts)
+
+
+def packing_forms(facts: ProductFacts, groups: WeightGroups) -> Forms:
+    """The loops that pack the weights, as "pack weights" leaves them, then after each pass. groups: what each holds."""
+    passed = pairwise(_product_forms(facts))
+    before, after = next((before, after) for (_, before), (name, after) in passed if name == PACK_WEIGHTS)
+    return _packing_forms(packing(before, after, groups), facts)
+
+
+def _packing_forms(packs: Kernel, facts: ProductFacts) -> Forms:
+    """One thread packs."""
+    for name, kernel in forms(packs, (each for each in PRODUCT if each.packs), replace(facts, threads=1)):
+        yield PACK_WEIGHTS if name == LOWER else name, kernel
 
 
 def copy_forms(copy: Kernel, facts: ProductFacts) -> Forms:
@@ -103,6 +121,14 @@ def winograd_forms(winograd: Winograd, around: ProductFacts, product: ProductFac
         if name in outer or name in inner:
             whole, one = outer.get(name, whole), inner.get(name, one)
             yield name, with_product(whole, one)
+
+
+def winograd_packing_forms(
+    winograd: Winograd, around: ProductFacts, product: ProductFacts, groups: WeightGroups
+) -> Forms:
+    """The loops that transform the weights and pack them as `product` reads them. groups: of the product."""
+    _, packs = next(packing_forms(product, groups))
+    return _packing_forms(lower_weights(winograd, packs), around)
 
 
 def program_forms(program: Sized, isa: Isa, threads: int) -> Forms:

@@ -70,10 +70,14 @@ class ProductPass(Pass[ProductFacts]):
     sums.
 
     copy: what it makes of the loops that copy x; None where they do not need it.
+
+    packs: the loops that pack the weights, which "pack weights" leaves, need the pass too. What stands before that pass
+    they have from the product itself.
     """
 
     beside: bool = False
     copy: Callable[[Kernel, ProductFacts], Kernel] | None = None
+    packs: bool = False
 
 
 _BYTES = {"bf16": 2, "u8": 1}  # of the numbers of an x that is copied; all else is of words
@@ -179,13 +183,8 @@ PRODUCT: tuple[ProductPass, ...] = (
         lambda kernel, facts: store_lines(kernel, instructions_of(facts.isa), facts.isa.lanes),
         lambda facts: bool(facts.isa.narrow),
     ),
-    ProductPass(DIVIDE, _from_zero, beside=True, copy=_from_zero),
-    ProductPass(
-        SHARE_THREADS,
-        one_thread,
-        beside=True,
-        copy=one_thread,
-    ),
+    ProductPass(DIVIDE, _from_zero, beside=True, copy=_from_zero, packs=True),
+    ProductPass(SHARE_THREADS, one_thread, beside=True, copy=one_thread, packs=True),
 )
 
 

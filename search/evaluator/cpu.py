@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any  # what workers are given and give is JSON
 
-from cpu.codegen.emit import Source, forms_of
+from cpu.codegen.emit import Source, forms_of, packing_forms_of
 from cpu.kernel.callable import Kernel, build, emitted
 from cpu.passes.order import PRODUCT
 from cpu.runtime.host import fingerprint, host, tiles_given, tiles_refused
@@ -305,6 +305,11 @@ class CpuBackend:
     def passes(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
         either: Any = scheme  # of either algorithm
         forms = forms_of(either, self.isa, _streams(scheme), self.target.threads)
+        return ((name, listing(kernel)) for name, kernel in forms)
+
+    def packing(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
+        either: Any = scheme  # of either algorithm
+        forms = packing_forms_of(either, self.isa, _streams(scheme), self.target.threads)
         return ((name, listing(kernel)) for name, kernel in forms)
 
     def save(self, scheme: AnyScheme, folder: Path, name: str | None = None) -> tuple[Path, ...]:

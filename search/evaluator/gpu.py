@@ -193,6 +193,9 @@ class GpuBackend:
             raise SchemeError(f"{found.specifiers[-1]}: kernels with matrix instructions are not written by passes yet")
         return ((name, listing(kernel)) for name, kernel in scheme_forms(found))
 
+    def packing(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
+        return iter(())
+
     def save(self, scheme: AnyScheme, folder: Path, name: str | None = None) -> tuple[Path, ...]:
         """Writes the kernel's files (`gpu.runtime.export`), under its own symbol. Raises ExportError."""
         compiled = self._compiled(scheme)

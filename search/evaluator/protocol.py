@@ -181,5 +181,8 @@ class Backend(Protocol):
     def passes(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
         """The kernel's loops as text after each pass that it needs: (name, text), … Raises SchemeError."""
 
+    def packing(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
+        """Those of the loops that pack its weights before it is called; none where it packs none."""
+
     def save(self, scheme: AnyScheme, folder: Path, name: str | None = None) -> tuple[Path, ...]:
         """Writes the kernel into a folder. `name`: the name of its C function. Raises ExportError."""

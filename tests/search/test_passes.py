@@ -10,15 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from cpu.passes.order import PRODUCT
+from cpu.codegen.inside import facts_of
+from cpu.passes.order import PACK_WEIGHTS, PRODUCT
 from cpu.runtime.host import host
-from microkernels.tile.isa import EVERY_ISA
+from microkernels.tile.isa import EVERY_ISA, ISAS
 from search.matmul import main as matmul_command
-from tests.support.searching import SCHEME, SHAPE, conv
-from tiling.loops.passes import names
+from search.passes import PACKING
+from tests.support.searching import PROBLEM, SCHEME, SHAPE, conv
+from tiling.loops.passes import LOWER, names
+from tiling.text.notation import parse
 
 GIVEN = ["--shape", SHAPE, "--scheme", SCHEME, "--isa", "portable", "--show-passes"]
 COMMAND = [sys.executable, "-m", "search.conv", *GIVEN]
+FACTS = facts_of(parse(PROBLEM, SCHEME), ISAS["portable"], False)
 FULL = Path("/dev/full")
 
 
@@ -31,9 +35,9 @@ def test_the_loops_after_each_pass(capsys):
     printed = capsys.readouterr()
     problem, scheme, *_ = printed.out.splitlines()
     assert problem.startswith("# conv2d c=8,h=12,w=12,k=16,r=3,s=3,") and scheme == f"# {SCHEME}"
-    unneeded = {"exchange lanes", "stage strips", "bound pixels", "share sums", "matrix tiles", "transpose stores"}
-    unneeded |= {"load zero", "stream stores", "store lines", "copy runs"}
-    assert headings(printed.out) == [name for name in names(PRODUCT) if name not in unneeded]
+    kernel, packing = map(headings, printed.out.split(PACKING))
+    assert kernel == [LOWER, *(each.name for each in PRODUCT if each.applies(FACTS))]
+    assert packing == [PACK_WEIGHTS, *(each.name for each in PRODUCT if each.packs)]
     assert "      tile 4wx4k:\n" in printed.out and "acc_0_0 = fma(x: x_0, w: w_0, acc: acc_0_0)" in printed.out
     assert "(as before)" in printed.out  # no core loops to bind
     assert "GFLOP" not in printed.out and printed.err == ""
@@ -53,6 +57,14 @@ def test_winograds_loops_are_those_around_a_product_and_its_own(capsys):
 def test_the_loops_after_one_pass(name, capsys):
     assert conv(*GIVEN, name) == 0
     assert headings(capsys.readouterr().out) == [name.replace("-", " ")]
+
+
+@pytest.mark.parametrize("name, loops", [("lower", 0), ("pack weights", 1), ("unroll", 0), ("share threads", 1)])
+def test_the_loops_that_pack_the_weights_come_last(name, loops, capsys):
+    assert conv(*GIVEN, name) == 0
+    _, *packing = capsys.readouterr().out.split(PACKING)
+    assert [headings(text) for text in packing] == [[name]] * loops
+    assert ["] = W[k + lane, c, r, s]\n" in text for text in packing] == [True] * loops
 
 
 def test_a_pass_that_changes_nothing_still_shows_its_loops_where_it_is_asked_for(capsys):

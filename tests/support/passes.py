@@ -13,8 +13,7 @@ from unittest.mock import patch
 import numpy as np
 
 from cpu.codegen.inside import facts_of
-from cpu.codegen.pack import pack_loops
-from cpu.passes.forms import product_forms
+from cpu.passes.forms import packing_forms, product_forms
 from cpu.passes.order import PACK_WEIGHTS
 from microkernels.tile.isa import EVERY_ISA, ISAS, Isa
 from tests.support import random_cases
@@ -46,7 +45,7 @@ from tiling.problem import Problem
 from tiling.rewrite.dot_groups import is_blocked, scheme_in_dot_groups
 from tiling.rewrite.laid_out import lower_points
 from tiling.rewrite.pointwise import along_pixels
-from tiling.rewrite.weight_groups import packed_elements
+from tiling.rewrite.weight_groups import packed_elements, weight_groups_of
 from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse
 
@@ -214,11 +213,28 @@ def packed_forms(forms: Mapping[str, Kernel]) -> tuple[Kernel, Kernel]:
     return forms[names[names.index(PACKING) - 1]], forms[PACKING]
 
 
+def forms_that_pack(scheme: Scheme) -> list[tuple[str, Kernel]]:
+    """The loops that pack the weights of a scheme, after each pass."""
+    rows = (isa for isa in EVERY_ISA.values() if (isa.dtype, isa.lanes) == (scheme.problem.dtype, scheme.lanes))
+    isa = next(isa for isa in rows if bool(isa.matrix) == is_blocked(scheme))
+    return list(packing_forms(facts_of(scheme, isa, False), weight_groups_of(scheme)))
+
+
+def pack_loops(scheme: Scheme) -> Kernel:
+    """The same before any pass."""
+    return forms_that_pack(scheme)[0][1]
+
+
 def by_loops(scheme: Scheme, w: np.ndarray) -> np.ndarray:
-    """The weights as the kernel's own packing leaves them. Numbers that it left out would be -1."""
-    found = {"W": w, "packed": np.full(packed_elements(scheme), -1).astype(w.dtype)}
-    interpret(pack_loops(scheme), found)
-    return found["packed"]
+    """The weights as the kernel's own packing leaves them, in any form. Numbers that it left out would be -1."""
+    packed = []
+    for _, kernel in forms_that_pack(scheme):
+        found = {"W": w, "packed": np.full(packed_elements(scheme), -1).astype(w.dtype)}
+        interpret(kernel, found)
+        packed.append(found["packed"])
+    for found in packed[1:]:
+        np.testing.assert_array_equal(found, packed[0])
+    return packed[0]
 
 
 def _pairs(one: Body, other: Body, numbers: dict[str, int], edges: tuple[Inside, ...]) -> Iterator:

@@ -7,8 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from cpu.codegen.pack import pack_loops
-from cpu.codegen.winograd import winograd_forms_of
+from cpu.codegen.winograd import winograd_forms_of, winograd_packing_forms_of
 from cpu.kernel.measure import exact_case
 from cpu.passes.order import PACK_WEIGHTS, SHARE_THREADS
 from microkernels.tile.isa import ISAS
@@ -23,7 +22,6 @@ from tiling.loops.walk import walk as walked
 from tiling.operators import conv2d
 from tiling.rewrite.winograd import Winograd, transforms
 from tiling.rewrite.winograd_loops import lower_around, point_strides
-from tiling.rewrite.winograd_weights import lower_weights
 from tiling.text.notation import parse
 
 SMALL = conv2d(n=2, c=3, h=5, w=4, k=6, r=3, s=3, padding=1)
@@ -90,13 +88,13 @@ def test_the_loops_that_pack_make_u_of_each_point_and_part(name):
     problem, *sizes, _ = CASES[name]
     winograd = parse(problem, text_of(problem, *sizes, 4))
     w = np.random.default_rng(0).standard_normal(problem.vector.shape).astype(np.float32)
-    kernel = lower_weights(winograd, pack_loops(winograd.product))
-    packed = next(buffer for buffer in kernel.arrays if buffer.name == "packed")
-    given = {"W": w, "packed": np.full(packed.shape, np.nan, np.float32)}
-    interpret(kernel, given | {"G": np.array(transforms(winograd.m).weights, np.float64)})
     expected = transformed(winograd, w)
-    np.testing.assert_allclose(given["packed"], expected, rtol=2e-7, atol=1e-12)
-    assert np.array_equal(given["packed"] == 0, expected == 0)  # channels that fill the last part
+    for name, kernel in winograd_packing_forms_of(winograd, ISAS["portable"], 1):
+        packed = next(buffer for buffer in kernel.arrays if buffer.name == "packed")
+        given = {"W": w, "packed": np.full(packed.shape, np.nan, np.float32)}
+        interpret(kernel, given | {"G": np.array(transforms(winograd.m).weights, np.float64)})
+        np.testing.assert_allclose(given["packed"], expected, rtol=2e-7, atol=1e-12, err_msg=name)
+        assert np.array_equal(given["packed"] == 0, expected == 0)  # channels that fill the last part
 
 
 def test_only_tiles_beyond_the_image_have_functions_of_their_own():

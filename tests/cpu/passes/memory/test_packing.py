@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 
-from cpu.codegen.pack import pack_loops
+from cpu.codegen.emit import emit
 from cpu.passes.memory.pack_weights import pack_weights
+from cpu.passes.order import PRODUCT, ProductPass
+from microkernels.tile.isa import ISAS
 from tests.support.kernel_cases import DEPTHWISE
 from tests.support.loops import inputs, statements
-from tests.support.passes import PACKING, SAME, TILES, by_loops, forms_by_name, packed
+from tests.support.passes import PACKING, SAME, TILES, by_loops, forms_by_name, forms_that_pack, pack_loops, packed
 from tiling.arrays.access import access_of
-from tiling.loops.language import For, Store
+from tiling.loops.index import constant
+from tiling.loops.language import Comment, For, Kernel, Load, Store
 from tiling.loops.listing import listing
 from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import LOWER
+from tiling.loops.rewrite import with_values
+from tiling.loops.walk import with_blocks
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.dot_groups import numbers_per_lane, scheme_in_dot_groups
 from tiling.rewrite.grouped import grouped2d
@@ -50,6 +58,57 @@ def test_a_column_that_does_not_exist_is_zeros():
     problem, text = KERNELS[1]
     text = listing(pack_loops(parse(problem, text.format(v=4))))
     assert "if n + lane < 9:\n" in text and "= 0" in text
+
+
+# ---- passes that are not there yet
+
+
+def mirrored(kernel: Kernel) -> Kernel:
+    """The kernel, which reads another weight for each input channel: that of the last one for the first."""
+
+    def mirror(value):
+        if not isinstance(value, Load) or value.buffer != "W":
+            return None
+        k, c, *taps = value.at
+        return replace(value, at=(k, constant(SAME.extents["c"] - 1) - c, *taps))
+
+    def walked(statement):
+        found = with_values(statement, mirror) if isinstance(statement, Store) else statement
+        return with_blocks(found, lambda body: tuple(map(walked, body)))
+
+    return replace(kernel, body=tuple(map(walked, kernel.body)))
+
+
+def test_a_pass_before_packing_changes_what_is_packed():
+    scheme, w = parse(SAME, TILES.format(v=4)), inputs(SAME)["W"]
+    mirror = ProductPass("mirror", lambda kernel, facts: mirrored(kernel))
+    wanted = by_loops(scheme, np.ascontiguousarray(w[:, ::-1]))
+    assert not np.array_equal(wanted, by_loops(scheme, w))
+    with patch("cpu.passes.forms.PRODUCT", (mirror, *PRODUCT)):
+        np.testing.assert_array_equal(by_loops(scheme, w), wanted)
+
+
+@pytest.mark.parametrize(
+    "text, arrays", [(TILES, "W, packed"), ("F(2x2,3x3) B(3,8) T(n,2) S(c) T(k,2) U(m,3) V(n,{v})", "W, G, packed")]
+)
+def test_a_pass_that_packing_needs_too_comes_into_its_text(text, arrays):
+    def remarked(kernel: Kernel, facts) -> Kernel:
+        about = Comment(f"{facts.threads} packs: {', '.join(buffer.name for buffer in kernel.arrays)}")
+        return replace(kernel, body=(about, *kernel.body))
+
+    scheme = parse(SAME, text.format(v=4))
+    for packs in (True, False):
+        with patch("cpu.passes.forms.PRODUCT", (*PRODUCT, ProductPass("remark", remarked, packs=packs))):
+            written = emit(scheme, ISAS["portable"], 2).text
+        _, _, pack = written.partition("_pack(")
+        assert (f"/* 1 packs: {arrays} */" in pack) == packs
+
+
+def test_packing_has_its_own_forms():
+    names = [name for name, _ in forms_that_pack(parse(SAME, TILES.format(v=4)))]
+    assert names == [PACKING, *(each.name for each in PRODUCT if each.packs)]
+    before = PRODUCT[: [each.name for each in PRODUCT].index(PACKING) + 1]
+    assert len(names) > 1 and not any(each.packs for each in before)
 
 
 # ---- narrow numbers: a problem, a scheme, and the numbers of each word of W along a new last axis

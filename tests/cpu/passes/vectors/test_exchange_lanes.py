@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from cpu.codegen.inside import facts_of
-from cpu.codegen.pack import pack_loops
 from cpu.passes.forms import product_forms
 from cpu.passes.vectors.exchange_lanes import exchange_of
 from cpu.reference.oracle import reference
@@ -16,7 +15,7 @@ from cpu.runtime.numbers import to_bits
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.isa import ISAS, isa_named
 from tests.support.loops import inputs, result
-from tests.support.passes import around, forms_by_name, instructions, packed, packed_forms
+from tests.support.passes import around, forms_by_name, instructions, pack_loops, packed, packed_forms
 from tiling.loops.index import LANE, ZERO, applied, constant, variable
 from tiling.loops.language import (
     Address,
