@@ -1,6 +1,8 @@
 """Which arrays a kernel writes to: those that its statements store to, and those that its instructions do.
 
-store(p: y + [i, j], v: x_0)   means   for lane in 0..16: p[lane] = v[lane]   so it writes to y
+    store(p: y + [i, j], v: x_0)    means    for lane in 0..16: p[lane] = v[lane]
+
+So this one writes to y.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Small arrays of a worker lie on its stack, larger ones in memory of their own.
+"""Places the arrays that a worker has for itself.
 
-e[768] in its own memory    ->    e[768] in memory of the function
+    e[768] in its own memory    ->    e[768] in memory of the function
+
+Small ones lie on its stack, larger ones stay in memory of their own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """The multiplications of a step, written out: which accumulator each adds to, and the two numbers that it multiplies.
 
-for s_u, w_u, v, unrolled:  acc[w_u, v] = fma(…)   ->   products, one for each value of s_u, w_u and v
+    for s_u, w_u, v, unrolled:  acc[w_u, v] = fma(…)   ->   products, one for each value of s_u, w_u and v
+
+`order_step` orders them, and the copies of vectors that stand beside them.
 """
 
 from __future__ import annotations
