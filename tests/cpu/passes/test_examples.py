@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from cpu.passes.order import PRODUCT, PROGRAM
 from tests.cpu.passes.examples import PRODUCTS, PROGRAMS, product_example, program_example
 from tests.support.examples import check_example, missing
 
+CPU = Path(__file__).parents[3] / "cpu"
 ROOMS = ("control", "memory", "vectors", "registers", "program")
 
 
@@ -32,6 +35,17 @@ def test_a_pass_of_products_does_what_its_docstring_shows(name):
 @pytest.mark.parametrize("name", [each.name for each in PROGRAM if each.name not in PRODUCTS])
 def test_a_pass_of_programs_does_what_its_docstring_shows(name):
     check_example(docstring(name), name, program_example(name))
+
+
+def test_passes_are_called_by_the_lists_alone():
+    """A sequence by hand would have to be told of each new pass."""
+    passes = {each.name.replace(" ", "_") for each in (*PRODUCT, *PROGRAM)}
+    calling = set()
+    for path in CPU.rglob("*.py"):
+        calls = (node.func for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call))
+        if passes & {called.id for called in calls if isinstance(called, ast.Name)}:
+            calling.add(path.relative_to(CPU).as_posix())
+    assert calling == {"passes/order.py"}
 
 
 def test_every_example_is_compared():
