@@ -16,12 +16,14 @@ from math import prod
 from cpu.codegen.call import Call, call_text
 from cpu.codegen.emit import VERSION, Source
 from cpu.codegen.frames import TEMPLATES
+from cpu.codegen.print import Printer
 from cpu.codegen.program.emit import ProgramSource
 from cpu.codegen.program.names import with_c_names
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import isa_named
 from tiling.loops.index import constant
 from tiling.program.anchors.anchor import Operand
+from tiling.program.anchors.lay_out import in_order, lay_out
 from tiling.program.infer import Array, Sized
 from tiling.program.rewrite.anchored import Anchored
 
@@ -145,17 +147,11 @@ class _Whole:
         packed = self.place(parts.product.packed * element.numpy.itemsize)
         yield f"{number} *const packed = ({number} *){packed};"
         lines = [f"{parts.product.symbol}_pack({source}, packed);"]
-        extents = [w.split[axis] for axis in w.order]
-        # Axes of one point have no order, and neighbours that stay neighbours none of their own.
-        if [axis for axis in w.order if w.split[axis] > 1] != sorted(axis for axis in w.order if w.split[axis] > 1):
+        if not in_order(w):
             yield f"{number} *const laid = ({number} *){self.place(prod(w.split) * element.numpy.itemsize)};"
-            steps = [prod(w.split[axis + 1 :]) for axis in w.order]
-            names = [f"at_{place}" for place in range(len(extents))]
-            lines = [f"{number} *next = laid;"]
-            for name, extent in zip(names, extents):
-                lines.append(f"for (long {name} = 0; {name} < {extent}; ++{name})")
-            index = " + ".join(f"{step} * {name}" for step, name in zip(steps, names))
-            lines += [f"    *next++ = {source}[{index}];", f"{parts.product.symbol}_pack(laid, packed);"]
+            loops = lay_out(w, source, "laid", parts.dtypes[1])
+            printer = Printer(loops, dict.fromkeys((source, "laid"), number), "", {})
+            lines = [*printer.body(), f"{parts.product.symbol}_pack(laid, packed);"]
         yield "/* The weights, as the product reads them. */"
         if parts.threads > 1:
             yield _WAIT if parts.before else ""

@@ -4,5 +4,6 @@ Read in this order:
 
     product  a sum of products by the roles of its dims
     anchor   sums of products as problems of `tiling.operators`
+    lay_out  the copy of an operand in another order of its axes
     stores   the maps that follow an anchor, as an epilogue
 """
