@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from math import prod
+from random import Random
 
 import numpy as np
 
-from tests.support.passes import by_loops
+from cpu.codegen.winograd import winograd_forms_of
+from cpu.kernel.measure import exact_case
+from cpu.passes.order import PACK_WEIGHTS, SHARE_THREADS
+from microkernels.tile.isa import ISAS
+from tests.support import random_cases
+from tests.support.passes import by_loops, same_meaning
 from tiling.loops.language import Kernel
 from tiling.loops.meaning.interpret import interpret
+from tiling.loops.passes import LOWER
 from tiling.rewrite.winograd import Winograd, transforms
+
+MOST_FLOPS = 10_000  # more only takes the interpreter longer
 
 
 def run(winograd: Winograd, kernel: Kernel, u: np.ndarray, *given: np.ndarray, threads: int = 1) -> np.ndarray:
@@ -36,3 +45,33 @@ def transformed(winograd: Winograd, w: np.ndarray) -> np.ndarray:
     """U of every part and point, a row each, in the order in which the product's loops read it."""
     shape = winograd.product.problem.vector.shape
     return np.stack([by_loops(winograd.product, point.reshape(shape)) for point in points(winograd, w)])
+
+
+def small(random: Random) -> tuple[Winograd, str, int]:
+    """A random kernel that the interpreter runs in a moment, its instruction set, and how many workers share it."""
+    found = None
+    while found is None or found.problem.flops > MOST_FLOPS:
+        isa = random.choice(("portable", "avx2"))
+        problem = random_cases.followed(random, random_cases.transformable(random))
+        found = random_cases.winograd(random, problem, ISAS[isa])
+    return found, isa, random.choice((1, 2, 3))
+
+
+def check(winograd: Winograd, isa: str, workers: int) -> None:
+    """The plain loops compute the convolution, and each pass leaves that as it is."""
+    (x, w, *arrays), expected, _ = exact_case(winograd)
+    forms = list(winograd_forms_of(winograd, ISAS[isa], workers))
+    shown = [name for name, _ in forms]
+    assert shown[0] == LOWER and {PACK_WEIGHTS, "vectorise", "order step", SHARE_THREADS} <= {*shown}
+    before, u = None, points(winograd, w)
+    for name, kernel in forms:
+        assert {"product", "output_tile"} <= {function.name for function in kernel.functions}
+        if name == PACK_WEIGHTS:
+            u = transformed(winograd, w)
+        if before is None or not same_meaning(kernel, before):
+            found = run(winograd, kernel, u, x, *arrays)
+            np.testing.assert_array_equal(found, expected, f"{name}: {winograd.text}")
+        before = kernel
+    for threads in range(2, 4 if workers > 1 else 2):
+        found = run(winograd, kernel, u, x, *arrays, threads=threads)
+        np.testing.assert_array_equal(found, expected, f"{threads} threads: {winograd.text}")

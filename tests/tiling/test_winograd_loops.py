@@ -7,20 +7,16 @@ from random import Random
 import numpy as np
 import pytest
 
-from cpu.codegen.winograd import winograd_forms_of, winograd_packing_forms_of
-from cpu.kernel.measure import exact_case
-from cpu.passes.order import PACK_WEIGHTS, SHARE_THREADS
+from cpu.codegen.winograd import winograd_packing_forms_of
 from microkernels.tile.isa import ISAS
-from tests.support import random_cases
 from tests.support.winograd_cases import text_of
-from tests.support.winograd_loops import points, run, transformed
+from tests.support.winograd_loops import check, small, transformed
 from tiling.epilogue import fused
 from tiling.loops.language import Call, For
 from tiling.loops.meaning.interpret import interpret
-from tiling.loops.passes import LOWER
 from tiling.loops.walk import walk as walked
 from tiling.operators import conv2d
-from tiling.rewrite.winograd import Winograd, transforms
+from tiling.rewrite.winograd import transforms
 from tiling.rewrite.winograd_loops import lower_around, point_strides
 from tiling.text.notation import parse
 
@@ -35,25 +31,6 @@ CASES = {
 }
 
 
-def check(winograd: Winograd, isa: str, workers: int) -> None:
-    (x, w, *arrays), expected, _ = exact_case(winograd)
-    forms = list(winograd_forms_of(winograd, ISAS[isa], workers))
-    shown = [name for name, _ in forms]
-    assert shown[0] == LOWER and {PACK_WEIGHTS, "vectorise", "order step", SHARE_THREADS} <= {*shown}
-    before, u = None, points(winograd, w)
-    for name, kernel in forms:
-        assert {"product", "output_tile"} <= {function.name for function in kernel.functions}
-        if name == PACK_WEIGHTS:
-            u = transformed(winograd, w)
-        if kernel != before:
-            found = run(winograd, kernel, u, x, *arrays)
-            np.testing.assert_array_equal(found, expected, f"{name}: {winograd.text}")
-        before = kernel
-    for threads in range(2, 4 if workers > 1 else 2):
-        found = run(winograd, kernel, u, x, *arrays, threads=threads)
-        np.testing.assert_array_equal(found, expected, f"{threads} threads: {winograd.text}")
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_every_form_computes_the_convolution(name):
     problem, *sizes, workers = CASES[name]
@@ -63,12 +40,7 @@ def test_every_form_computes_the_convolution(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_every_form_of_random_kernels_computes_the_convolution(seed):
-    random, found = Random(seed), None
-    while found is None or found.problem.flops > 10_000:
-        isa = random.choice(("portable", "avx2"))
-        problem = random_cases.followed(random, random_cases.transformable(random))
-        found = random_cases.winograd(random, problem, ISAS[isa])
-    check(found, isa, random.choice((1, 2, 3)))
+    check(*small(Random(seed)))
 
 
 def test_the_parts_of_a_block_follow_one_another_so_v_is_made_once():
