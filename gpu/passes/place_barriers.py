@@ -74,7 +74,7 @@ def place_barriers(kernel: Kernel) -> Kernel:
         placing = _Placing(MEMBER if warps else THREAD, warps, changing, bytes_)
         return replace(statement, body=placing.body(statement.body, frozenset())[0])
 
-    return replace(kernel, body=tuple(map(placed, kernel.body)))
+    return replace(kernel, body=tuple(map(placed, kernel.body)), barriers=True)
 
 
 def _written_places(body: Body) -> Iterator[Address]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import count
 from math import prod
 
 import numpy as np
 
 from tiling.arrays.flat_pixels import passes_gaps, without_strips
 from tiling.loops.index import Index
-from tiling.loops.language import Body, Buffer, Function, Inside, Kernel, Statement
+from tiling.loops.language import Barrier, Body, Buffer, Function, Inside, Kernel, Statement
 from tiling.loops.lowering.arrays import arrays as arrays_of
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 from tiling.loops.rewrite import conditions_of
-from tiling.loops.walk import walk
+from tiling.loops.walk import walk, with_blocks
 from tiling.problem import Problem
 
 Arrays = dict[str, np.ndarray]
@@ -51,7 +53,7 @@ def of_numbers(values: np.ndarray, buffer: Buffer) -> np.ndarray:
     return values.view(NUMPY[buffer.dtype])[..., 0]
 
 
-def numbers_of(elements: np.ndarray, buffer: Buffer) -> np.ndarray:
+def numberof(elements: np.ndarray, buffer: Buffer) -> np.ndarray:
     """The inverse of `of_numbers`, as floats."""
     if buffer.dtype.startswith("bf16"):
         halves = elements[..., np.newaxis].view(np.uint16)
@@ -103,7 +105,7 @@ def sums(problem: Problem, given: Arrays) -> np.ndarray:
     found = np.zeros(problem.output.shape, np.float32)
     factors = []
     for buffer, at in zip(arrays_of(problem), (x, w)):
-        elements = numbers_of(given[buffer.name], buffer)
+        elements = numberof(given[buffer.name], buffer)
         # An element of the problem may be a block of words.
         taken = elements[tuple(p[exists] for p in at)]
         factors.append(taken.reshape(len(taken), prod(taken.shape[1:])))
@@ -137,3 +139,18 @@ def function(kernel: Kernel, name: str) -> Function:
 def indices(*numbers: int) -> tuple[Index, ...]:
     """Numbers as indices."""
     return tuple(Index((), number) for number in numbers)
+
+
+def without_each_barrier(kernel: Kernel) -> list[Kernel]:
+    """The kernel without its first barrier, without its second one, and so on."""
+
+    def without(left_out: int) -> Kernel:
+        number = count()
+
+        def kept(body: Body) -> Body:
+            left = (s for s in body if not isinstance(s, Barrier) or next(number) != left_out)
+            return tuple(with_blocks(s, kept) for s in left)
+
+        return replace(kernel, body=kept(kernel.body))
+
+    return [without(number) for number in range(sum(isinstance(s, Barrier) for s in walk(kernel.body)))]

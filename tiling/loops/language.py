@@ -540,6 +540,8 @@ class Kernel:
     arrays: inputs and outputs. A pass may change what the caller hands over, as when weights are packed ahead.
     numbers: (name, largest value) of each number that the caller hands over too: an extent, at least 1.
     scratch: memory that the caller hands over once buffers have a place in it.
+    barriers: whether a pass has placed them: workers of a block wait for each other there alone. Until then they wait
+    at the end of every loop over them.
     """
 
     arrays: tuple[Buffer, ...]
@@ -547,6 +549,7 @@ class Kernel:
     functions: tuple[Function, ...] = ()
     numbers: tuple[tuple[str, int], ...] = ()
     scratch: Scratch = NO_SCRATCH
+    barriers: bool = False
 
     @property
     def ranges(self) -> dict[str, Range]:

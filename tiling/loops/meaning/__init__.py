@@ -3,6 +3,7 @@
 Read in this order:
 
     functions  what the functions of values mean
+    workers    who is at work, and who has waited for whom
     memory     arrays, every access of which is checked
     scope      what names stand for at a place of a kernel
     interpret  runs loops

@@ -3,8 +3,9 @@
     interpret(kernel, {"X": x, "W": w, "Y": y})         y holds the result
 
 Slow and plain: every statement is executed as it stands, scalars are NumPy's, an instruction runs its meaning. Workers
-and threads run one after the other, so none may need what a later one writes before a barrier. What an asynchronous
-copy brings is there after its `Wait`. An access outside a buffer, or a read of what nothing has written, is a `Fault`.
+and threads run one after the other. Where one touches what another writes, and they need not have waited for each other
+in between, that is a `Race`. What an asynchronous copy brings is there after its `Wait`. An access outside a buffer, or
+a read of what nothing has written, is a `Fault`.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ from tiling.loops.language import (
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.memory import NUMPY, Fault, Given, complete, undefined
 from tiling.loops.meaning.scope import Scope
+from tiling.loops.meaning.workers import Memory, Workers
 from tiling.loops.walk import walk
 
 ALONE = ("serial", "unrolled", "vector")  # kinds of loops that one worker runs
@@ -84,11 +86,12 @@ def interpret(
 
     numbers: those of the kernel. threads: how many run it, one after the other from barrier to barrier.
     """
-    scope = Scope({function.name: function for function in kernel.functions})
+    workers = Workers(kernel.barriers)
+    scope = Scope({function.name: function for function in kernel.functions}, workers=workers)
     scope.numbers |= {name: (numbers or {})[name] for name, _ in kernel.numbers}
     for buffer in kernel.arrays:
         shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
-        scope.arrays[buffer.name] = complete(buffer.name, given[buffer.name].reshape(shape))
+        scope.arrays[buffer.name] = complete(buffer.name, given[buffer.name].reshape(shape), Memory(workers))
     team = [replace(scope.inner(), raised=set(), shapes={}, waiting=[[]]) for _ in range(threads)]
     for number, thread in enumerate(team):
         thread.numbers |= {THREAD: number, THREADS: threads}
@@ -98,16 +101,20 @@ def interpret(
 def _run_team(body: Body, team: list[Scope]) -> None:
     """Runs a block of the kernel itself: what threads do between barriers, one thread after the other."""
     phase: list[Statement] = []
+    workers = team[0].workers
 
     def each() -> None:
-        for thread in team:
+        for number, thread in enumerate(team):
+            workers.now = (("core", number),) if len(team) > 1 else ()
             for statement in phase:
                 _RUN[type(statement)](statement, thread)
+        workers.now = ()
         phase.clear()
 
     for statement in body:
         if isinstance(statement, Barrier):
             each()
+            workers.wait()
         elif isinstance(statement, If) and any(isinstance(s, Barrier) for s in walk((statement,))):
             each()
             _run_team(_chosen(statement, team), team)
@@ -141,7 +148,12 @@ def _alloc(statement: Alloc, scope: Scope) -> None:
     if buffer.memory == "tile" and scope.shapes.get(buffer.name) != buffer.shape:
         raise Fault(f"tile register {buffer.name} has no shape of {' x '.join(map(str, buffer.shape))}")
     shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
-    made = undefined(buffer.name, shape, NUMPY[buffer.dtype])
+    memory, first = None, 0
+    if statement.at is not None:
+        memory, first = scope.workers.memory(buffer.memory == "shared"), statement.at.at(scope.numbers)
+    elif buffer.memory in ("global", "shared"):
+        memory = Memory(scope.workers)
+    made = undefined(buffer.name, shape, NUMPY[buffer.dtype], memory, first)
     # What threads share the first of them makes for all; in shared memory each block has its own.
     if statement.at is not None and THREAD not in statement.at.names() and buffer.memory != "shared":
         made = scope.team[buffer.name] if scope.numbers[THREAD] else made
@@ -150,11 +162,30 @@ def _alloc(statement: Alloc, scope: Scope) -> None:
 
 
 def _for(statement: For, scope: Scope) -> None:
+    if statement.kind not in ALONE:
+        _for_workers(statement, scope)
+        return
     for value in range(statement.start.at(scope.numbers), statement.stop.at(scope.numbers), statement.step):
         scope.numbers[statement.name] = value
-        # A worker waits for its own copies.
-        run(statement.body, scope if statement.kind in ALONE else replace(scope, waiting=[[]]))
+        run(statement.body, scope)
     scope.numbers.pop(statement.name, None)
+
+
+def _for_workers(statement: For, scope: Scope) -> None:
+    workers, group = scope.workers, scope.workers.now
+    for number in range(statement.start.at(scope.numbers), statement.stop.at(scope.numbers), statement.step):
+        scope.numbers[statement.name] = number
+        workers.now = (*group, (statement.kind, number)) if workers.barriers else group
+        # A worker waits for its own copies.
+        run(statement.body, replace(scope, waiting=[[]]))
+    scope.numbers.pop(statement.name, None)
+    workers.now = group
+    if not group:
+        workers.wait()  # launches follow one another
+
+
+def _barrier(statement: Barrier, scope: Scope) -> None:
+    scope.workers.barrier(statement.kind)
 
 
 def _if(statement: If, scope: Scope) -> None:
@@ -236,7 +267,7 @@ def _do(statement: Do, scope: Scope) -> None:
 
 def _call(statement: Call, scope: Scope) -> None:
     function = scope.functions[statement.function]
-    inner = Scope(scope.functions, waiting=scope.waiting, shapes=scope.shapes, team=scope.team)
+    inner = Scope(scope.functions, waiting=scope.waiting, shapes=scope.shapes, team=scope.team, workers=scope.workers)
     for (name, _), address in zip(function.views, statement.views, strict=True):
         inner.arrays[name] = scope.arrays[address.buffer].moved(name, scope.at(address.at))
     for name, number in zip(function.numbers, statement.numbers, strict=True):
@@ -265,7 +296,7 @@ def _wait(statement: Wait, scope: Scope) -> None:
 
 
 def _nothing(statement: Statement, scope: Scope) -> None:
-    """A prefetch, a fence or a comment changes no value; one worker at a time waits for nobody."""
+    """A prefetch, a fence or a comment changes no value."""
 
 
 _RUN: dict[type, Callable[..., None]] = {
@@ -296,8 +327,9 @@ _RUN: dict[type, Callable[..., None]] = {
         Copy: _copy,
         Commit: _commit,
         Wait: _wait,
+        Barrier: _barrier,
     },
-    **dict.fromkeys((Prefetch, Cursors, Aim, Advance, Fence, Comment, Barrier), _nothing),
+    **dict.fromkeys((Prefetch, Cursors, Aim, Advance, Fence, Comment), _nothing),
 }
 
 
@@ -378,7 +410,7 @@ def _hand_over(name: str, operand: Operand, scope: Scope, inner: Scope) -> None:
     elif isinstance(operand, Immediate):
         inner.numbers[name] = operand.number.at(scope.numbers)
     elif isinstance(operand, Address):
-        inner.arrays[name] = scope.arrays[operand.buffer].moved(name, scope.at(operand.at)).flat()
+        inner.arrays[name] = scope.arrays[operand.buffer].moved(operand.buffer, scope.at(operand.at)).flat()
     elif isinstance(operand, Stride):
         return  # the meaning counts elements: it is made for this stride
     else:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from operator import add, lt
+from operator import add, lt, mul
 from typing import Any
 
 import numpy as np
 
 from tiling.dtypes import WORD
+from tiling.loops.meaning.workers import Memory, Place
 
 Given = Any  # a NumPy scalar, or a vector of them
 NUMPY: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bool": np.bool_}
@@ -25,12 +26,17 @@ class Fault(Exception):
 
 @dataclass
 class Array:
-    """A buffer while it lives. origin: where a view begins in it. written: which elements have a value."""
+    """A buffer while it lives. origin: where a view begins in it. written: which elements have a value.
+
+    memory: where workers may meet; None for memory of one worker. first: the byte in it where the elements begin.
+    """
 
     name: str
     elements: np.ndarray
     written: np.ndarray
     origin: tuple[int, ...]
+    memory: Memory | None = None
+    first: int = 0
 
     def place(self, at: tuple[int, ...]) -> tuple[int, ...]:
         """The place in the buffer of an index of the view. Raises Fault outside the buffer."""
@@ -48,20 +54,30 @@ class Array:
 
     def moved(self, name: str, at: tuple[int, ...]) -> Array:
         """The same elements, seen from another place, which may lie outside."""
-        return Array(name, self.elements, self.written, tuple(a + b for a, b in zip(self.origin, at, strict=True)))
+        origin = tuple(a + b for a, b in zip(self.origin, at, strict=True))
+        return Array(name, self.elements, self.written, origin, self.memory, self.first)
 
     def read(self, at: tuple[int, ...]) -> Given:
-        """The element at an index. Raises Fault where nothing has written it."""
+        """The element at an index. Raises Fault where nothing has written it, Race where another worker may."""
         place = self.place(at)
+        if self.memory is not None and self.memory.workers.now:
+            self.memory.note_read(*self.touched(place))
         if not self.written[place]:
             raise Fault(f"{self.name}{list(place)} is read before anything is written there")
         return self.elements[place]
 
     def write(self, at: tuple[int, ...], element: Given) -> None:
-        """The element at an index becomes a number."""
+        """The element at an index becomes a number. Raises Race where another worker may read or write it."""
         place = self.place(at)
+        if self.memory is not None and self.memory.workers.now:
+            self.memory.note_write(*self.touched(place))
         self.elements[place] = element
         self.written[place] = True
+
+    def touched(self, place: tuple[int, ...]) -> tuple[Place, int, int]:
+        """An element for messages, the byte of its memory where it begins, and its bytes."""
+        first = self.first + sum(map(mul, place, self.elements.strides))
+        return (self.name, place), first, self.elements.itemsize
 
     @property
     def address(self) -> int:
@@ -84,21 +100,22 @@ class Array:
         if size != given:
             written = np.asarray(np.repeat(written, given)[: count * size].reshape(count, size).all(axis=1))
         elements = elements.view(np.uint8)[: count * size].view(dtype)
-        return Array(name, elements.reshape(shape), written.reshape(shape), (0,) * len(shape))
+        origin, start = (0,) * len(shape), self.first + first * given
+        return Array(name, elements.reshape(shape), written.reshape(shape), origin, self.memory, start)
 
     def flat(self) -> Array:
         """The elements as a pointer sees them: one after the other, from the origin on."""
         start = 0
         for extent, at in zip(self.elements.shape, self.origin):
             start = start * extent + at
-        return Array(self.name, self.elements.reshape(-1), self.written.reshape(-1), (start,))
+        return Array(self.name, self.elements.reshape(-1), self.written.reshape(-1), (start,), self.memory, self.first)
 
 
-def complete(name: str, elements: np.ndarray) -> Array:
+def complete(name: str, elements: np.ndarray, memory: Memory | None = None) -> Array:
     """An array whose elements all have a value."""
-    return Array(name, elements, np.ones(elements.shape, bool), (0,) * elements.ndim)
+    return Array(name, elements, np.ones(elements.shape, bool), (0,) * elements.ndim, memory)
 
 
-def undefined(name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+def undefined(name: str, shape: tuple[int, ...], dtype: Any, memory: Memory | None = None, first: int = 0) -> Array:
     """An array without values."""
-    return Array(name, np.zeros(shape, dtype), np.zeros(shape, bool), (0,) * len(shape))
+    return Array(name, np.zeros(shape, dtype), np.zeros(shape, bool), (0,) * len(shape), memory, first)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tiling.loops.index import Index
 from tiling.loops.language import Aligned, Condition, Copy, Function, Inside
 from tiling.loops.meaning.memory import Array, Given
+from tiling.loops.meaning.workers import Workers
 
 
 @dataclass
@@ -16,7 +17,7 @@ class Scope:
 
     numbers: the values of variables; those of flags are 0 and 1. waiting: groups of asynchronous
     copies, the last one still open. raised: the flags that `RaiseFlag` has named. shapes: those of tile registers. own:
-    the registers that this very block has named. team: the buffers that all threads share.
+    the registers that this very block has named. team: the buffers that all threads share. workers: who runs this.
     """
 
     functions: Mapping[str, Function]
@@ -28,10 +29,13 @@ class Scope:
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
     team: dict[str, Array] = field(default_factory=dict)
+    workers: Workers = field(default_factory=Workers)
 
     def inner(self) -> Scope:
         names = dict(self.arrays), dict(self.registers), dict(self.numbers)
-        return Scope(self.functions, *names, self.waiting, self.raised, self.shapes, team=self.team)
+        return Scope(
+            self.functions, *names, self.waiting, self.raised, self.shapes, team=self.team, workers=self.workers
+        )
 
     def holds(self, condition: Condition) -> bool:
         """Whether a condition holds here. A flag that nobody has set does not."""

@@ -1,0 +1,115 @@
+"""The workers of a kernel that runs: who is at work, who has waited for whom, and who has touched which byte since.
+
+Workers run one after the other here, so results say nothing of their order. What one of them writes and another one
+touches, with no barrier of a group of both in between, is a `Race`. A worker is the loops around it, from the outside:
+block 3, thread 7. What stands in no loop over threads, every thread of the group does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+Worker = tuple[tuple[str, int], ...]  # the kind and the number in each loop over workers
+Place = tuple[str, tuple[int, ...]]  # an array, and an index of it
+
+THREADS = ("core", "thread", "lane")  # kinds of which each worker is one thread
+GROUPS = {"warp": "block", "thread": "block", "lane": "warp"}  # whose workers of a kind wait for each other
+
+
+class Race(Exception):
+    """Two workers touch one element in no order, and one of them writes: where, and who."""
+
+
+@dataclass
+class Workers:
+    """barriers: whether they are in place. Until then loops over workers end one after the other, and nobody is asked.
+
+    now: who is at work; () where one worker does all. waits: how often a group has waited. waited: which of these was
+    the last one of each group. placed: the memory in which buffers have places: that of each block, and the call's.
+    """
+
+    barriers: bool = False
+    now: Worker = ()
+    waits: int = 0
+    waited: dict[Worker, int] = field(default_factory=dict)
+    placed: dict[Worker, Memory] = field(default_factory=dict)
+
+    def memory(self, shared: bool) -> Memory:
+        """The memory in which a buffer has a place: that which the workers of this block share, or the call's."""
+        block = tuple(each for each in self.now if each[0] == "block") if shared else ()
+        return self.placed.setdefault(block, Memory(self))
+
+    def wait(self) -> None:
+        """All workers of the group at work wait for each other."""
+        self.waits += 1
+        self.waited[self.now] = self.waits
+
+    def barrier(self, kind: str) -> None:
+        """The workers of a kind wait. Raises Race in a loop over them, which run one after the other."""
+        if kind in dict(self.now):
+            raise Race(f"{_named(self.now)} waits for others of its kind inside a loop over them")
+        if self.now and self.now[-1][0] == GROUPS.get(kind):
+            self.wait()
+
+    @property
+    def many(self) -> bool:
+        """Whether several threads do what is done now."""
+        return bool(self.now) and self.now[-1][0] not in THREADS
+
+    def ordered(self, other: Worker, waits: int) -> bool:
+        """Whether what another worker did after so many waits comes before what is done now."""
+        if other == self.now:
+            return True
+        for size in range(min(len(other), len(self.now)) + 1):
+            group = other[:size]
+            if group != self.now[:size]:
+                return False
+            if self.waited.get(group, 0) > waits:
+                return True
+        return False
+
+
+@dataclass
+class Memory:
+    """Bytes that workers share. written, read: by whom, and after how many waits. read: since the byte was written."""
+
+    workers: Workers
+    written: dict[int, tuple[Worker, int]] = field(default_factory=dict)
+    read: dict[int, dict[Worker, int]] = field(default_factory=dict)
+
+    def note_read(self, place: Place, first: int, size: int) -> None:
+        """The worker at work reads some bytes. Raises Race where another one has written them."""
+        workers = self.workers
+        for byte in range(first, first + size):
+            self._check("reads", place, byte)
+            self.read.setdefault(byte, {})[workers.now] = workers.waits
+
+    def note_write(self, place: Place, first: int, size: int) -> None:
+        """The worker at work writes some bytes. Raises Race where another one has touched them."""
+        workers = self.workers
+        if workers.many:
+            raise Race(f"{_named(workers.now)}: every thread writes {_element(place)}")
+        for byte in range(first, first + size):
+            self._check("writes", place, byte)
+            for reader, waits in self.read.pop(byte, {}).items():
+                if not workers.ordered(reader, waits):
+                    raise self._race("writes", place, reader, "read")
+            self.written[byte] = workers.now, workers.waits
+
+    def _check(self, does: str, place: Place, byte: int) -> None:
+        writer = self.written.get(byte)
+        if writer is not None and not self.workers.ordered(*writer):
+            raise self._race(does, place, writer[0], "written")
+
+    def _race(self, does: str, place: Place, other: Worker, done: str) -> Race:
+        now = _named(self.workers.now)
+        return Race(f"{now} {does} {_element(place)}, which {_named(other)} has {done}: no barrier between")
+
+
+def _named(worker: Worker) -> str:
+    return " ".join(f"{kind} {number}" for kind, number in worker)
+
+
+def _element(place: Place) -> str:
+    name, at = place
+    return f"{name}{list(at)}"
