@@ -13,14 +13,17 @@ class ClusterError(WorkerError):
 
 
 def checked(address: str) -> str:
-    """The address. Raises ClusterError for a text that is none: a client would try it for long."""
+    """The address. Raises ClusterError for a text that is none: a client would try it for long.
+
+    Other protocols (tls, ws, ucx) need certificates or packages that no option names.
+    """
     try:
         parts = urlsplit(address if "://" in address else f"tcp://{address}")
-        complete = parts.scheme in ("tcp", "tls", "ws", "wss", "ucx") and parts.hostname and parts.port
+        complete = parts.scheme == "tcp" and parts.hostname and parts.port
     except ValueError:
         complete = False
     if not complete:
-        raise ClusterError(f"{address!r} is no address of a scheduler: write tcp://HOST:8786")
+        raise ClusterError(f"{address!r} is no TCP address of a scheduler: write tcp://HOST:8786")
     return address
 
 

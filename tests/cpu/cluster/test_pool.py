@@ -218,14 +218,16 @@ def test_where_no_scheduler_answers_is_a_sentence(monkeypatch, data_folder, caps
     for address in ("no address", "tcp://", ""):
         with pytest.raises(SystemExit):
             main(["rank", "--isa", "portable", "--quick", "--cluster", address])
-        assert f"{address!r} is no address of a scheduler: write tcp://" in capsys.readouterr().err
+        assert f"{address!r} is no TCP address of a scheduler: write tcp://" in capsys.readouterr().err
     assert main(["rank", "--quick", "--cluster", "tcp://127.0.0.1:1", "--jobs", "2"]) == 2
     assert "--jobs is for this machine" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("address", ["nonsense", "127.0.0.1", "tcp://127.0.0.1:nan", "http://127.0.0.1:80", ""])
+@pytest.mark.parametrize(
+    "address", ["nonsense", "127.0.0.1", "tcp://127.0.0.1:nan", "http://127.0.0.1:80", "tls://127.0.0.1:1", ""]
+)
 def test_what_is_no_address_is_refused_before_anybody_waits(address):
-    with pytest.raises(ClusterError, match=r"is no address of a scheduler: write tcp://HOST:8786"):
+    with pytest.raises(ClusterError, match=r"is no TCP address of a scheduler: write tcp://HOST:8786"):
         ClusterPool(address)
 
 
