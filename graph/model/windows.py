@@ -24,6 +24,7 @@ class Windows:
 
 def windows(node: Node, taps: Shape, spatial: Shape) -> Windows:
     """The windows that a node's strides, dilations and padding make over the spatial axes."""
+    _check_taps(node, taps)
     axes = len(spatial)
     if axes > len(TAPS):
         raise node.refuse(f"images of {axes} axes are more than the {len(TAPS)} that are supported")
@@ -52,6 +53,7 @@ def windows(node: Node, taps: Shape, spatial: Shape) -> Windows:
 
 def transposed_windows(node: Node, taps: Shape, spatial: Shape) -> Windows:
     """Those of a transposed convolution: point i of x reaches the outputs strides*i + dilations*tap - before."""
+    _check_taps(node, taps)
     axes = len(spatial)
     strides = tuple(node.attribute("strides", (1,) * axes))
     dilations = tuple(node.attribute("dilations", (1,) * axes))
@@ -70,3 +72,10 @@ def transposed_windows(node: Node, taps: Shape, spatial: Shape) -> Windows:
     smaller, larger = tuple(t // 2 for t in total), tuple(t - t // 2 for t in total)
     before, after = (smaller, larger) if auto == "SAME_UPPER" else (larger, smaller)
     return Windows(taps, strides, dilations, before, after, outputs)
+
+
+def _check_taps(node: Node, taps: Shape) -> None:
+    """Refuses a `kernel_shape` that is not the shape of the weights: one of the two is a mistake."""
+    given = node.attribute("kernel_shape")
+    if given is not None and tuple(given) != tuple(taps):
+        raise node.refuse(f"kernel_shape={list(given)}, and the weights have {' x '.join(map(str, taps))} taps")

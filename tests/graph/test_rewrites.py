@@ -131,6 +131,13 @@ def test_attributes_that_do_not_fit_are_refused(attributes):
         read(model([node], {"x": [2, 3, 4, 6]}, ["y"], {"w": whole(1, 3, 5, 2, 2)}))
 
 
+@pytest.mark.parametrize("op", ["Conv", "ConvTranspose"])
+def test_a_kernel_shape_of_other_weights_is_refused(op):
+    node = helper.make_node(op, ["x", "w"], ["y"], "n", kernel_shape=[2, 2])
+    with pytest.raises(ModelError, match=r"kernel_shape=\[2, 2\], and the weights have 3 x 3 taps"):
+        read(model([node], {"x": [2, 3, 4, 6]}, ["y"], {"w": whole(1, 3, 3, 3, 3)}))
+
+
 def test_a_bias_of_another_length_is_refused_by_the_nodes_name():
     node = helper.make_node("ConvTranspose", ["x", "w", "b"], ["y"], "n", strides=[2, 2])
     with pytest.raises(ModelError, match=r"node n \(ConvTranspose\)"):
