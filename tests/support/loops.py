@@ -53,7 +53,7 @@ def of_numbers(values: np.ndarray, buffer: Buffer) -> np.ndarray:
     return values.view(NUMPY[buffer.dtype])[..., 0]
 
 
-def numberof(elements: np.ndarray, buffer: Buffer) -> np.ndarray:
+def numbers_of(elements: np.ndarray, buffer: Buffer) -> np.ndarray:
     """The inverse of `of_numbers`, as floats."""
     if buffer.dtype.startswith("bf16"):
         halves = elements[..., np.newaxis].view(np.uint16)
@@ -105,7 +105,7 @@ def sums(problem: Problem, given: Arrays) -> np.ndarray:
     found = np.zeros(problem.output.shape, np.float32)
     factors = []
     for buffer, at in zip(arrays_of(problem), (x, w)):
-        elements = numberof(given[buffer.name], buffer)
+        elements = numbers_of(given[buffer.name], buffer)
         # An element of the problem may be a block of words.
         taken = elements[tuple(p[exists] for p in at)]
         factors.append(taken.reshape(len(taken), prod(taken.shape[1:])))
