@@ -52,7 +52,7 @@ def lower_around(winograd: Winograd, workers: int) -> Kernel:
     return _Around(winograd, workers).kernel()
 
 
-# Of one point, what a product knows as its X, W and Y: a name for it, for the view, and the array that this shows.
+# A product computes one point. Its X, W and Y have these names there: the array, the view, and what the view shows.
 _OF_POINT = {"X": ("VP", "v", "V"), "W": ("UP", "u", "W"), "Y": ("MP", "m", "M")}
 
 
