@@ -27,7 +27,7 @@ from bench.run.layouts import laid_out
 from bench.run.suites import Visit, plan, run
 from bench.studies import models, programs
 from cpu.cluster.address import cluster
-from cpu.runtime.host import host
+from cpu.runtime.machine.host import host
 from cpu.runtime.output import INTERRUPTED
 from gpu.runtime.device import DeviceError
 from microkernels.ranking.offline import machine_catalog

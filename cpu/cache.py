@@ -1,6 +1,6 @@
-"""The command `python -m cpu.cache`: see `cpu.runtime.cache_command`."""
+"""The command `python -m cpu.cache`: see `cpu.runtime.compiler.cache_command`."""
 
 from tilewright_entry import run
 
 if __name__ == "__main__":
-    run("cpu.runtime.cache_command:main")
+    run("cpu.runtime.compiler.cache_command:main")

@@ -15,9 +15,9 @@ from typing import Any
 import cffi
 import numpy as np
 
-from cpu.runtime.loading import load_bytes
+from cpu.runtime.compiler.loading import load_bytes
+from cpu.runtime.compiler.toolchain import compile_shared, find_compiler
 from cpu.runtime.numbers import ELEMENTS, in_memory
-from cpu.runtime.toolchain import compile_shared, find_compiler
 from graph.compiled import RECORD, Explained, seal
 from graph.kernels import Kernel, Work, object_of
 from graph.library import Library, is_used

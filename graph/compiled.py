@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from cpu.runtime.loading import load_bytes
+from cpu.runtime.compiler.loading import load_bytes
 from cpu.runtime.numbers import ELEMENTS, in_memory
 from cpu.runtime.plural import plural
 from graph.model.errors import ModelError

@@ -23,7 +23,7 @@ import numpy as np
 import onnx
 from rich.console import Console
 
-from cpu.runtime.host import host
+from cpu.runtime.machine.host import host
 from cpu.runtime.numbers import ELEMENTS, in_memory
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
 from graph.compiled import CompiledModel

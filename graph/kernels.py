@@ -7,8 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any  # a product's scheme, and its source
 
-from cpu.runtime.host import host
-from cpu.runtime.library import compiled_object
+from cpu.runtime.compiler.library import compiled_object
+from cpu.runtime.machine.host import host
 from search.evaluator.cpu import CpuBackend
 from search.evaluator.errors import CompileError
 from search.evaluator.programs import text_of

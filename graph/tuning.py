@@ -19,8 +19,8 @@ from typing import Any  # schemes
 
 import numpy as np
 
-from cpu.runtime.host import host
-from cpu.runtime.worker import CandidateError, Worker
+from cpu.runtime.machine.host import host
+from cpu.runtime.processes.worker import CandidateError, Worker
 from graph.compiled import placed
 from graph.kernels import Kernels, object_of
 from graph.model.errors import ModelError

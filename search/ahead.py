@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any  # what a worker gives is JSON
 
-from cpu.runtime.host import host
-from cpu.runtime.pool import Pool, Task
-from cpu.runtime.worker import CandidateError
+from cpu.runtime.machine.host import host
+from cpu.runtime.processes.pool import Pool, Task
+from cpu.runtime.processes.worker import CandidateError
 from microkernels.scores.database import ignore
 from search.evaluator.cpu import CpuBackend, cpu_backend
 from search.tuner import store

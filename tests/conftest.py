@@ -172,7 +172,7 @@ def device_missing() -> str:
 
 def _skip_without(name: str) -> None:
     # Imported here, so that the tests of the language run where the CPU packages cannot be imported.
-    from cpu.runtime.host import supports
+    from cpu.runtime.machine.host import supports
     from microkernels.tile.isa import isa_named
 
     missing = [flag for flag in isa_named(name).cpu_flags if not supports([flag])]

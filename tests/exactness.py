@@ -18,10 +18,10 @@ from random import Random
 from unittest.mock import patch
 
 from cpu.kernel.callable import build
-from cpu.runtime.host import host
-from cpu.runtime.pool import Task, run_all
-from cpu.runtime.toolchain import find_compiler
-from cpu.runtime.worker import CandidateError
+from cpu.runtime.compiler.toolchain import find_compiler
+from cpu.runtime.machine.host import host
+from cpu.runtime.processes.pool import Task, run_all
+from cpu.runtime.processes.worker import CandidateError
 from microkernels.tile.isa import EVERY_ISA, isa_named
 from microkernels.tile.microkernel import OPERATOR_DIMS
 from search.options import natural, whole

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from cpu.runtime.cache_folder import clear
-from cpu.runtime.host import fingerprint, host
+from cpu.runtime.compiler.cache_folder import clear
+from cpu.runtime.machine.host import fingerprint, host
 from microkernels.ranking import offline
 from microkernels.scores.records import load, measured
 from microkernels.tile.isa import PORTABLE

@@ -26,7 +26,7 @@ from pathlib import Path
 import filelock
 import pytest
 
-from cpu.runtime.host import fingerprint, host
+from cpu.runtime.machine.host import fingerprint, host
 from microkernels.ranking.rank import DOUBTFUL, IMPOSSIBLE, REPETITIONS
 from microkernels.scores.catalog import Entry
 from microkernels.scores.database import FILE_NAME
@@ -382,7 +382,7 @@ def test_a_full_cache_disk_is_no_candidates_fault(tmp_path, prepared):
     what = f"name={quick(PORTABLE)[0].name!r}, l1_bytes=32768, seconds=0.01"
     compile_one = f"from cpu.kernel.measure import microkernel; microkernel({what})"
     in_worker = (
-        "from cpu.runtime.worker import Worker, WorkerError\n"
+        "from cpu.runtime.processes.worker import Worker, WorkerError\n"
         f"try: Worker().call('cpu.kernel.measure:microkernel', timeout=60, {what})\n"
         "except WorkerError as error: print(error)\n"
     )

@@ -19,9 +19,9 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from cpu.codegen.emit import emit, symbol_of
-from cpu.runtime.cache_folder import kernel_folder
-from cpu.runtime.library import shared_object
-from cpu.runtime.toolchain import BASE_FLAGS, find_compiler
+from cpu.runtime.compiler.cache_folder import kernel_folder
+from cpu.runtime.compiler.library import shared_object
+from cpu.runtime.compiler.toolchain import BASE_FLAGS, find_compiler
 from microkernels.ranking.command import _print_failures
 from microkernels.scores import records
 from microkernels.scores.catalog import Entry, Failure
@@ -386,7 +386,7 @@ def test_a_doctored_choice_is_told_and_searched_again(tmp_path, monkeypatch, sch
 
 def test_show_with_a_doctored_store_has_no_traceback(tmp_path, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path))
-    from cpu.runtime.host import fingerprint, host
+    from cpu.runtime.machine.host import fingerprint, host
 
     for kernel in quick(PORTABLE)[:3]:
         records.record(fingerprint(host()), Entry(kernel, 0.5, Timing((1.0,), 9.0)), settled=True)

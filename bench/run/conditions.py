@@ -13,9 +13,9 @@ from bench.peers import PEERS
 from bench.report.results import Conditions
 from bench.run.layers import ROUNDS, TURN_SECONDS
 from cpu.codegen.emit import VERSION
-from cpu.runtime.host import host
-from cpu.runtime.neighbours import TRIES
-from cpu.runtime.toolchain import find_compiler
+from cpu.runtime.compiler.toolchain import find_compiler
+from cpu.runtime.machine.host import host
+from cpu.runtime.machine.neighbours import TRIES
 from search.evaluator.cpu import CpuBackend
 from search.tuner import store
 from tiling.problem import ProblemError

@@ -21,10 +21,10 @@ from cpu.kernel.arguments import aligned
 from cpu.kernel.callable import Kernel, build
 from cpu.kernel.measure import WrongResult, bound_of, check_exact, largest_error
 from cpu.reference.oracle import error_bound, reals, reference
-from cpu.runtime.host import host
-from cpu.runtime.neighbours import undisturbed
+from cpu.runtime.machine.host import host
+from cpu.runtime.machine.neighbours import undisturbed
+from cpu.runtime.machine.timer import peak_gflops, read_bandwidth
 from cpu.runtime.numbers import to_bits
-from cpu.runtime.timer import peak_gflops, read_bandwidth
 from microkernels.tile.isa import isa_named
 from tiling.machine import Timing
 from tiling.problem import Problem
@@ -34,7 +34,7 @@ from tiling.text.shapes import problem_of
 # The pause between two turns, so that no contender is timed against another library's spinning threads. It is longer
 # than `bench.run.layers.WAITING` and the peers' own settings let threads spin: after a call on two threads ONNX Runtime
 # burns up to 10 ms of CPU while nobody calls it, the others less than 0.3 ms. A turn beside which other programs took
-# the cores is repeated (`cpu.runtime.neighbours`).
+# the cores is repeated (`cpu.runtime.machine.neighbours`).
 PAUSE_SECONDS = 0.03
 # A sample is about as long as this, or one call: long beside the clock's resolution, short beside a scheduler's slice.
 SAMPLE_SECONDS = 0.001

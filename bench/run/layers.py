@@ -8,7 +8,7 @@ from contextlib import closing
 
 from bench.peers import PEERS
 from bench.report.results import MODEL, OURS, Contender, LayerResult
-from cpu.runtime.worker import CandidateError, Worker
+from cpu.runtime.processes.worker import CandidateError, Worker
 from gpu.runtime.isolation import ADDRESSES
 from search.evaluator.protocol import Backend
 from search.find import DEFAULT_TRIALS, find

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from bench.report.results import LayerResult
 from bench.report.sections import placed
 from bench.run.layers import run_layer
-from cpu.runtime.worker import CandidateError, OutOfMemory
+from cpu.runtime.processes.worker import CandidateError, OutOfMemory
 from search.evaluator.protocol import Backend
 from search.find import OVERRUN
 from search.tuner.tune import TuningError

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from cpu.runtime.host import host
-from cpu.runtime.timer import read_bandwidth, write_bandwidth
+from cpu.runtime.machine.host import host
+from cpu.runtime.machine.timer import read_bandwidth, write_bandwidth
 from microkernels.tile.isa import best_isa
 
 _SECONDS = 0.05

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from bench.report.files import ReportError
 from bench.run.journal import alone
+from cpu.runtime.compiler.toolchain import CompileError, find_compiler
 from cpu.runtime.output import INTERRUPTED
-from cpu.runtime.toolchain import CompileError, find_compiler
-from cpu.runtime.worker import CandidateError
+from cpu.runtime.processes.worker import CandidateError
 from microkernels.scores.database import readable
 from search.evaluator.cpu import CpuBackend, cpu_backend
 from search.find import DEFAULT_BUDGET

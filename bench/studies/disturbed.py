@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from bench.report.files import ReportError, check_writable, write
 from bench.report.sections import on_threads
 from bench.run.journal import alone
-from cpu.runtime.host import fingerprint, host
+from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
 from microkernels.ranking.offline import machine_catalog
 from microkernels.scores.database import FILE_NAME, data_folder

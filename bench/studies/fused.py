@@ -20,10 +20,10 @@ from bench.report.sections import PAPER, on_threads
 from bench.run.journal import alone
 from cpu.kernel.callable import build
 from cpu.kernel.measure import check_exact
-from cpu.runtime.host import fingerprint, host
+from cpu.runtime.compiler.toolchain import find_compiler
+from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
-from cpu.runtime.toolchain import find_compiler
-from cpu.runtime.worker import CandidateError, Worker
+from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.database import readable
 from microkernels.tile.isa import isa_named
 from search.evaluator.cpu import CpuBackend, cpu_backend

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from bench.report.files import ReportError, check_writable, write
 from bench.run.journal import alone
-from cpu.runtime.host import fingerprint, host
+from cpu.runtime.compiler.toolchain import find_compiler
+from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
-from cpu.runtime.toolchain import find_compiler
 from search.options import FAILURES
 
 SHAPE = "resnet18:R2"

@@ -26,7 +26,7 @@ from bench.run.journal import alone
 from bench.run.turns import timed
 from bench.studies import waiting
 from cpu.runtime.output import INTERRUPTED
-from cpu.runtime.worker import CandidateError, Worker
+from cpu.runtime.processes.worker import CandidateError, Worker
 from graph import ModelError
 from graph.compile import dim
 from graph.compiled import CompiledModel

@@ -19,7 +19,7 @@ from cpu.codegen.arrays import stored
 from cpu.kernel.arguments import aligned
 from cpu.kernel.callable import Kernel
 from cpu.reference.oracle import reals
-from cpu.runtime.neighbours import undisturbed
+from cpu.runtime.machine.neighbours import undisturbed
 from cpu.runtime.output import INTERRUPTED
 from search.evaluator.cpu import CpuBackend, cpu_backend
 from search.options import FAILURES

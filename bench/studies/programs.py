@@ -31,10 +31,10 @@ from bench.run.turns import timed
 from bench.studies import runtime_extents
 from bench.studies.bandwidth import least_seconds
 from cpu.kernel.arguments import aligned
-from cpu.runtime.host import fingerprint, host
+from cpu.runtime.compiler.toolchain import find_compiler
+from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
-from cpu.runtime.toolchain import find_compiler
-from cpu.runtime.worker import CandidateError, Worker
+from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.database import readable
 from search.generate import generate_program
 from search.options import FAILURES, whole

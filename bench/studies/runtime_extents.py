@@ -13,7 +13,7 @@ from statistics import median
 import numpy as np
 
 from cpu.kernel.arguments import aligned
-from cpu.runtime.worker import CandidateError
+from cpu.runtime.processes.worker import CandidateError
 from search.generate import generate_program
 
 ROUNDS = 15

@@ -27,10 +27,10 @@ from bench.report.summary import geometric_mean
 from bench.run.conditions import available
 from bench.run.journal import alone
 from bench.run.layers import held
-from cpu.runtime.host import fingerprint, host
+from cpu.runtime.compiler.toolchain import find_compiler
+from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
-from cpu.runtime.toolchain import find_compiler
-from cpu.runtime.worker import CandidateError
+from cpu.runtime.processes.worker import CandidateError
 from microkernels.scores.database import readable
 from search.evaluator.cpu import CpuBackend, cpu_backend
 from search.find import DEFAULT_TRIALS, find

@@ -11,10 +11,10 @@ import sys
 
 from cffi import FFI
 
-from cpu.runtime.cache_folder import CacheError
-from cpu.runtime.host import supports, tiles_given
-from cpu.runtime.library import load
-from cpu.runtime.toolchain import ToolchainError
+from cpu.runtime.compiler.cache_folder import CacheError
+from cpu.runtime.compiler.library import load
+from cpu.runtime.compiler.toolchain import ToolchainError
+from cpu.runtime.machine.host import supports, tiles_given
 from microkernels.tile.isa import isa_named
 from microkernels.tile.matrix import shapes_definition
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from cpu.codegen.emit import emit
 from cpu.kernel.arguments import aligned_empty
-from cpu.runtime.library import load
+from cpu.runtime.compiler.library import load
 from microkernels.tile.isa import Isa
 from search.cost.cache_conflicts import USABLE, geometries
 from search.cost.volume import Volumes

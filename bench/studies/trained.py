@@ -22,9 +22,9 @@ import numpy as np
 from bench.report.sections import on_threads
 from bench.run.journal import alone
 from bench.studies.models import TIMEOUT_SECONDS, Race, head, in_turns, row, summary
-from cpu.runtime.cache_folder import cache_folder
+from cpu.runtime.compiler.cache_folder import cache_folder
 from cpu.runtime.output import INTERRUPTED
-from cpu.runtime.worker import CandidateError, Worker
+from cpu.runtime.processes.worker import CandidateError, Worker
 from graph import ModelError
 from graph.compiled import CompiledModel
 from graph.plan import Plan

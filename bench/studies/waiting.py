@@ -18,7 +18,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from cpu.runtime.toolchain import find_compiler
+from cpu.runtime.compiler.toolchain import find_compiler
 from graph.compiled import load_model
 
 # What each may be at most, in seconds and bytes; a process has the time to read its weights besides.

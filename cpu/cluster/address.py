@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from urllib.parse import urlsplit
 
-from cpu.runtime.worker import WorkerError
+from cpu.runtime.processes.worker import WorkerError
 
 
 class ClusterError(WorkerError):

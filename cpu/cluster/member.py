@@ -13,9 +13,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from cpu.runtime.host import fingerprint, host
-from cpu.runtime.toolchain import find_compiler
-from cpu.runtime.worker import CandidateError, OutOfMemory, Worker, WorkerError
+from cpu.runtime.compiler.toolchain import find_compiler
+from cpu.runtime.machine.host import fingerprint, host
+from cpu.runtime.processes.worker import CandidateError, OutOfMemory, Worker, WorkerError
 
 _alone = threading.Lock()
 # A child for each set of options, that of the last task.
@@ -35,7 +35,7 @@ def identity() -> dict[str, str]:
 
 
 def answer(function: str, timeout: float, arguments: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Runs a task as `cpu.runtime.worker.Worker(**options)` does.
+    """Runs a task as `cpu.runtime.processes.worker.Worker(**options)` does.
 
     Gives {"result"}, or the message of what it raised: {"candidate"}, {"memory"} or {"environment"}.
     """

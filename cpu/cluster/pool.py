@@ -17,8 +17,8 @@ from typing import Any
 
 from cpu.cluster import member
 from cpu.cluster.address import ClusterError, checked
-from cpu.runtime.pool import Outcomes, Task
-from cpu.runtime.worker import KILLED, CandidateError, OutOfMemory, WorkerError
+from cpu.runtime.processes.pool import Outcomes, Task
+from cpu.runtime.processes.worker import KILLED, CandidateError, OutOfMemory, WorkerError
 
 INSTALL = "pip install -e '.[cluster]'"
 CONNECT_SECONDS = 20.0
@@ -42,8 +42,8 @@ class _Given:
 class ClusterPool:
     """The workers of the cluster at `address` whose CPU, compiler and program are this machine's.
 
-    options: those of `cpu.runtime.worker.Worker` for the processes that run tasks. Raises ClusterError where there is
-    no such worker, and ToolchainError without a compiler here.
+    options: those of `cpu.runtime.processes.worker.Worker` for the processes that run tasks. Raises ClusterError where
+    there is no such worker, and ToolchainError without a compiler here.
     """
 
     def __init__(self, address: str, **options: Any) -> None:
@@ -108,7 +108,8 @@ class ClusterPool:
         """Runs tasks. Yields (task, result or CandidateError) as they finish, each once.
 
         A task is taken when a worker is free. Closing the iterator early drops those that run. Raises what
-        `cpu.runtime.worker.Worker.call` raises, except CandidateError; and ClusterError where no worker is left.
+        `cpu.runtime.processes.worker.Worker.call` raises, except CandidateError; and ClusterError where no worker is
+        left.
         """
         with closing(self.placed(tasks)) as outcomes:
             yield from ((task, outcome) for _, task, outcome in outcomes)

@@ -13,8 +13,8 @@ from cpu.kernel.arguments import aligned, aligned_empty, like, pointer
 from cpu.kernel.callable import Kernel, Packed, timed
 from cpu.kernel.export_program import save_anchored
 from cpu.kernel.program import ProgramKernel, checked_array
+from cpu.runtime.machine.timer import time_calls
 from cpu.runtime.numbers import ELEMENTS
-from cpu.runtime.timer import time_calls
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
 from tiling.program.anchors.anchor import Operand

@@ -27,10 +27,10 @@ from cpu.kernel.arguments import (
 )
 from cpu.kernel.export import save
 from cpu.kernel.opened import check_openmp, opened
-from cpu.runtime.neighbours import TRIES, watched
+from cpu.runtime.compiler.toolchain import ToolchainError
+from cpu.runtime.machine.neighbours import TRIES, watched
+from cpu.runtime.machine.timer import peak_gflops, time_calls, time_cold_calls
 from cpu.runtime.numbers import ELEMENTS
-from cpu.runtime.timer import peak_gflops, time_calls, time_cold_calls
-from cpu.runtime.toolchain import ToolchainError
 from microkernels.tile.forms import Isa
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
@@ -70,7 +70,7 @@ class Kernel:
         compiles it if it has to.
 
         cold: `timing` is that of calls that find all arrays in memory and in no cache. Raises CpuError, OSError if
-        `saved` cannot be loaded, and what `cpu.runtime.library.load` raises.
+        `saved` cannot be loaded, and what `cpu.runtime.compiler.library.load` raises.
         """
         self.problem: Problem = scheme.problem
         self.original: Problem = scheme.problem.original  # whose arrays are passed

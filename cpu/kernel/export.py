@@ -23,10 +23,10 @@ from cpu.codegen.call import meanwhile
 from cpu.codegen.emit import VERSION, Source, symbol_of
 from cpu.codegen.epilogue import may_be_output
 from cpu.codegen.frames import TEMPLATES
-from cpu.runtime.library import compiled
+from cpu.runtime.compiler.library import compiled
+from cpu.runtime.compiler.toolchain import BASE_FLAGS
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.taken_names import is_taken
-from cpu.runtime.toolchain import BASE_FLAGS
 from microkernels.tile.isa import isa_named
 from tiling.problem import Problem
 from tiling.rewrite.winograd import Winograd

@@ -20,8 +20,8 @@ from cpu.codegen.frames import TEMPLATES
 from cpu.codegen.program.anchored import Parts, emit_anchored
 from cpu.codegen.program.emit import ProgramSource, symbol_of
 from cpu.kernel.export import ExportError, checked_name, folder_of, placed, renamed_text
-from cpu.runtime.library import compiled, compiled_object
-from cpu.runtime.toolchain import compile_shared, find_compiler
+from cpu.runtime.compiler.library import compiled, compiled_object
+from cpu.runtime.compiler.toolchain import compile_shared, find_compiler
 from microkernels.tile.isa import isa_named
 from tiling.problem import Problem
 from tiling.program.infer import Sized

@@ -13,7 +13,7 @@ from cpu.kernel.arguments import aligned
 from cpu.kernel.callable import Kernel, build, quietly
 from cpu.reference.oracle import error_bound, exact_bound, integers, part_written, reals, reference, wrong
 from cpu.reference.winograd import winograd_bound, winograd_integers
-from cpu.runtime.host import MachineError
+from cpu.runtime.machine.host import MachineError
 from cpu.runtime.numbers import ELEMENTS, from_bits, to_bits
 from microkernels.tile.benchmark import benchmark_scheme
 from microkernels.tile.isa import isa_named

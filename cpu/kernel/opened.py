@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 import cffi
 
-from cpu.runtime.host import supports, tiles_given, tiles_refused
-from cpu.runtime.library import load
-from cpu.runtime.loading import load_bytes
-from cpu.runtime.toolchain import ToolchainError, find_compiler
+from cpu.runtime.compiler.library import load
+from cpu.runtime.compiler.loading import load_bytes
+from cpu.runtime.compiler.toolchain import ToolchainError, find_compiler
+from cpu.runtime.machine.host import supports, tiles_given, tiles_refused
 from microkernels.tile.isa import isa_named
 
 
@@ -42,7 +42,7 @@ def opened(emitted: Emitted, functions: str, saved: bytes | None = None) -> tupl
 
     functions: their declarations, besides `SYMBOL_supported`. saved: the bytes of a shared object; without them the
     compile cache has it, or compiles it now. Raises CpuError, OSError if `saved` cannot be loaded, and what
-    `cpu.runtime.library.load` raises.
+    `cpu.runtime.compiler.library.load` raises.
     """
     ffi = cffi.FFI()
     ffi.cdef(f"{functions}int {emitted.symbol}_supported(void);")

@@ -18,8 +18,8 @@ from cpu.kernel.callable import quietly, timed
 from cpu.kernel.export_program import save_program
 from cpu.kernel.opened import check_openmp, opened
 from cpu.kernel.random_inputs import random_inputs
+from cpu.runtime.machine.timer import time_calls
 from cpu.runtime.numbers import ELEMENTS
-from cpu.runtime.timer import time_calls
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from tiling.arguments import ArgumentError
@@ -68,7 +68,7 @@ class ProgramKernel:
     def __init__(self, program: Sized, source: ProgramSource):
         """Loads the kernel from the compile cache, which compiles it if it has to.
 
-        Raises CpuError, and what `cpu.runtime.library.load` raises.
+        Raises CpuError, and what `cpu.runtime.compiler.library.load` raises.
         """
         self.program, self.emitted = program, source
         self.inputs = program.inputs

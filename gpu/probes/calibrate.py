@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from cpu.runtime.cache_folder import CacheError
+from cpu.runtime.compiler.cache_folder import CacheError
+from cpu.runtime.compiler.toolchain import ToolchainError
 from cpu.runtime.numbers import to_bits
-from cpu.runtime.toolchain import ToolchainError
-from cpu.runtime.worker import CandidateError, Worker, WorkerError
+from cpu.runtime.processes.worker import CandidateError, Worker, WorkerError
 from gpu.codegen.instructions import INSTRUCTIONS, Instruction
 from gpu.probes.probe import FILL, WORDS, Probe, copy_out, each_pair, each_word, loop
 from gpu.probes.tma_probes import tma_probes

@@ -11,8 +11,8 @@ import re
 from dataclasses import asdict, dataclass, fields
 from importlib.resources import files
 
-from cpu.runtime.cache import kept, with_facts, without_facts
-from cpu.runtime.toolchain import CompileError
+from cpu.runtime.compiler.cache import kept, with_facts, without_facts
+from cpu.runtime.compiler.toolchain import CompileError
 from gpu.codegen.emit import with_copier
 from gpu.codegen.program import Program
 from gpu.runtime import nvrtc

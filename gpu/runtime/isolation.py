@@ -1,4 +1,4 @@
-"""What a worker process (`cpu.runtime.worker`) needs that uses CUDA: no limit on addresses, an end after a fault."""
+"""What a worker (`cpu.runtime.processes.worker`) needs that uses CUDA: no limit on addresses, an end after a fault."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cpu.runtime.toolchain import CompileError
+from cpu.runtime.compiler.toolchain import CompileError
 
 
 class CompilerMissing(CompileError):

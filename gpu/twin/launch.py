@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cpu.runtime.library import load
+from cpu.runtime.compiler.library import load
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.aligned import copied_bytes, slices
 from gpu.codegen.emit import copier
@@ -69,7 +69,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Twin:
-    """A program compiled for the CPU. Raises ToolchainError and CacheError as `cpu.runtime.cache` does."""
+    """A program compiled for the CPU. Raises ToolchainError and CacheError as `cpu.runtime.compiler.cache` does."""
 
     program: Program
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cpu.runtime.library import load
+from cpu.runtime.compiler.library import load
 from cpu.runtime.numbers import ELEMENTS
 from gpu.codegen.loops.functions import STORED
 from gpu.codegen.loops.launches import Launch, ProgramText
@@ -23,7 +23,7 @@ _LAYER = (("twin", "twin.h"), ("twin", "twin_elements.h"), ("device", "values.cu
 
 @dataclass(frozen=True)
 class ProgramTwin:
-    """A program compiled for the CPU. Raises ToolchainError and CacheError as `cpu.runtime.cache` does."""
+    """A program compiled for the CPU. Raises ToolchainError and CacheError as `cpu.runtime.compiler.cache` does."""
 
     program: ProgramText
 

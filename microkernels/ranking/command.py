@@ -13,12 +13,12 @@ from pathlib import Path
 from rich.console import Console
 
 from cpu.cluster.address import cluster
-from cpu.runtime.cache_command import limited, size
-from cpu.runtime.cache_folder import CacheError
-from cpu.runtime.host import fingerprint, host
+from cpu.runtime.compiler.cache_command import limited, size
+from cpu.runtime.compiler.cache_folder import CacheError
+from cpu.runtime.compiler.toolchain import ToolchainError
+from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED, readers_may_leave
-from cpu.runtime.toolchain import ToolchainError
-from cpu.runtime.worker import WorkerError
+from cpu.runtime.processes.worker import WorkerError
 from microkernels.ranking import plot
 from microkernels.ranking.export import kind_of_machine
 from microkernels.ranking.offline import UsageError, rank_machine, usable_isa

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cpu.runtime.host import fingerprint, host
+from cpu.runtime.machine.host import fingerprint, host
 from microkernels.ranking.offline import UsageError, usable_isa
 from microkernels.scores.kinds import DIGITS, Kind, Ranking, kind_of
 from microkernels.scores.records import last_measured, load

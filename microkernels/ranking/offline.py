@@ -8,10 +8,10 @@ from contextlib import closing, contextmanager, suppress
 import filelock
 
 from cpu.cluster.pool import ClusterPool
-from cpu.runtime.host import fingerprint, host
-from cpu.runtime.pool import Outcomes, Task, run_all
-from cpu.runtime.toolchain import find_compiler
-from cpu.runtime.worker import CandidateError, is_worth_another_try
+from cpu.runtime.compiler.toolchain import find_compiler
+from cpu.runtime.machine.host import fingerprint, host
+from cpu.runtime.processes.pool import Outcomes, Task, run_all
+from cpu.runtime.processes.worker import CandidateError, is_worth_another_try
 from microkernels.ranking.rank import MeasureAll, Progress, ensure_ranked, rank
 from microkernels.scores.catalog import Catalog
 from microkernels.scores.database import data_folder

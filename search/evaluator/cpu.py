@@ -15,11 +15,11 @@ from typing import Any  # what workers are given and give is JSON
 from cpu.codegen.emit import Source, forms_of, packing_forms_of
 from cpu.kernel.callable import Kernel, build, emitted
 from cpu.passes.order import PRODUCT
-from cpu.runtime.host import fingerprint, host, tiles_given, tiles_refused
-from cpu.runtime.neighbours import busy
-from cpu.runtime.pool import Pool, Task
-from cpu.runtime.toolchain import CompileError, compile_shared, find_compiler
-from cpu.runtime.worker import CandidateError, Worker
+from cpu.runtime.compiler.toolchain import CompileError, compile_shared, find_compiler
+from cpu.runtime.machine.host import fingerprint, host, tiles_given, tiles_refused
+from cpu.runtime.machine.neighbours import busy
+from cpu.runtime.processes.pool import Pool, Task
+from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.catalog import Catalog
 from microkernels.scores.shipped import known, revision
 from microkernels.tile.forms import Isa

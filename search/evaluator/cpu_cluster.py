@@ -8,8 +8,8 @@ from contextlib import closing
 from typing import Any
 
 from cpu.cluster.pool import ClusterPool
-from cpu.runtime.pool import Task
-from cpu.runtime.worker import CandidateError
+from cpu.runtime.processes.pool import Task
+from cpu.runtime.processes.worker import CandidateError
 from search.evaluator.protocol import CANDIDATE_SECONDS, Evaluator, Verdict
 from search.tuner.measured import AnyScheme
 from search.tuner.peaks import Peaks

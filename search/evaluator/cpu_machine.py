@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cpu.runtime.host import host, supports
-from cpu.runtime.probe import probe
+from cpu.runtime.machine.host import host, supports
+from cpu.runtime.machine.probe import probe
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import best_isa, isa_named
 from search.tuner import store

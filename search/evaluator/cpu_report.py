@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cpu.codegen.emit import VERSION, emit
-from cpu.runtime.host import host
+from cpu.runtime.machine.host import host
 from cpu.runtime.plural import plural
 from microkernels.tile.isa import isa_named, lacking
 from search.evaluator.protocol import Details

@@ -11,8 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any  # what workers are given and give is JSON
 
-from cpu.runtime.toolchain import CompileError
-from cpu.runtime.worker import CandidateError, Worker, WorkerError
+from cpu.runtime.compiler.toolchain import CompileError
+from cpu.runtime.processes.worker import CandidateError, Worker, WorkerError
 from gpu.runtime.compile import compiler_name
 from gpu.runtime.device import DeviceError, current_device, driver_version
 from gpu.runtime.isolation import ADDRESSES

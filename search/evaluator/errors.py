@@ -2,10 +2,10 @@
 
 from cpu.kernel.export import ExportError
 from cpu.kernel.opened import CpuError
-from cpu.runtime.cache_folder import CacheError
-from cpu.runtime.host import MachineError
-from cpu.runtime.toolchain import CompileError, ToolchainError
-from cpu.runtime.worker import CandidateError, OutOfMemory, WorkerError, is_worth_another_try
+from cpu.runtime.compiler.cache_folder import CacheError
+from cpu.runtime.compiler.toolchain import CompileError, ToolchainError
+from cpu.runtime.machine.host import MachineError
+from cpu.runtime.processes.worker import CandidateError, OutOfMemory, WorkerError, is_worth_another_try
 from microkernels.ranking.rank import RankingError
 from microkernels.scores.database import StoreError
 from search.evaluator.protocol import TargetError

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any  # CuPy has no types
 
 from cpu.reference.oracle import reals
-from cpu.runtime.host import MachineError, host
-from cpu.runtime.toolchain import CompileError
+from cpu.runtime.compiler.toolchain import CompileError
+from cpu.runtime.machine.host import MachineError, host
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.runtime.arrays import from_device, poisoned, to_device
 from gpu.runtime.compile import compile_afresh, spilled

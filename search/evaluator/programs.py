@@ -17,7 +17,7 @@ from cpu.kernel.random_inputs import random_inputs
 from cpu.passes.forms import program_forms
 from cpu.passes.order import PROGRAM
 from cpu.reference.programs import evaluate
-from cpu.runtime.host import host
+from cpu.runtime.machine.host import host
 from cpu.runtime.numbers import from_bits
 from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
 from search.evaluator.cpu import cpu_target

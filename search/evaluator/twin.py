@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cpu.kernel.measure import WrongResult
-from cpu.runtime.worker import CandidateError
+from cpu.runtime.processes.worker import CandidateError
 from gpu.codegen.loops.scheme import emit_scheme, is_loops
 from gpu.codegen.program import Source
 from gpu.twin.launch import TwinError, run_on_twin

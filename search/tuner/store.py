@@ -73,7 +73,7 @@ class Key:
 
 
 def facts(fingerprint: str, isa: str) -> dict[str, Any] | None:
-    """The measured facts of a machine (`cpu.runtime.probe`), None where it was never probed. Raises StoreError."""
+    """The measured facts of a machine (`cpu.runtime.machine.probe`), None if it was not probed. Raises StoreError."""
     with connect(_SCHEMA) as connection:
         row = connection.execute(
             "SELECT facts FROM machines WHERE fingerprint = ? AND isa = ? AND version = ?", (fingerprint, isa, VERSION)

@@ -10,7 +10,7 @@ import bench.run.layers as layers
 from bench.report.results import MODEL, OURS
 from bench.run.contest import contest
 from bench.run.layers import run_layer
-from cpu.runtime.worker import CandidateError
+from cpu.runtime.processes.worker import CandidateError
 from search.evaluator.cpu import cpu_backend
 from search.find import Found
 from search.tuner.measured import Measured

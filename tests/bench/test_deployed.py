@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 import bench.studies.deployed as deployed
-from cpu.runtime.worker import CandidateError
+from cpu.runtime.processes.worker import CandidateError
 from search.evaluator.cpu import CpuEvaluator, cpu_backend
 from search.tuner import store
 from tiling.machine import Timing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bench.studies.fused as fused
-from cpu.runtime.worker import CandidateError
+from cpu.runtime.processes.worker import CandidateError
 from search.evaluator.cpu import cpu_backend
 from search.tuner import store
 from tiling.machine import Timing

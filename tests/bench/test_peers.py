@@ -20,7 +20,7 @@ from bench.peers.compilers.xtc import Xtc
 from bench.peers.cpu.verbose import parse
 from bench.peers.interface.convolution import convolution
 from cpu.reference.oracle import integers, reals, reference
-from cpu.runtime.cache_folder import clear
+from cpu.runtime.compiler.cache_folder import clear
 from cpu.runtime.numbers import from_bits, to_bits
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul

@@ -11,7 +11,7 @@ import pytest
 
 from bench.studies import prefetch
 from cpu.codegen.emit import emit
-from cpu.runtime.toolchain import find_compiler
+from cpu.runtime.compiler.toolchain import find_compiler
 from microkernels.tile.isa import isa_named
 from tiling.operators import conv2d
 from tiling.text.notation import parse

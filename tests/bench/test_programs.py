@@ -11,7 +11,7 @@ import pytest
 import bench.studies.programs as study
 from bench import command
 from bench.peers.networks.torch_programs import WORKLOADS, Workload
-from cpu.runtime.worker import CandidateError
+from cpu.runtime.processes.worker import CandidateError
 from tiling.program.infer import sized
 from tiling.program.read import read
 

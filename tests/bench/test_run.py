@@ -15,7 +15,7 @@ from bench.report.files import ReportError
 from bench.report.results import MODEL, OURS, Contender, LayerResult
 from bench.run.journal import alone, journal
 from bench.run.suites import plan
-from cpu.runtime.worker import CandidateError, OutOfMemory, WorkerError
+from cpu.runtime.processes.worker import CandidateError, OutOfMemory, WorkerError
 from microkernels.ranking.offline import measuring_alone
 from search.evaluator.cpu import cpu_backend
 from tests.support.made_up_search import PROBLEM, Made, made_up_backend

@@ -8,7 +8,7 @@ import pytest
 import bench.studies.search_cost as study
 from bench.report.curves import Curve, curves
 from bench.studies.search_cost import OURS, Reached, Searched, along, page, picture, together
-from cpu.runtime.worker import CandidateError
+from cpu.runtime.processes.worker import CandidateError
 from search.evaluator.cpu import cpu_backend
 from tiling.operators import matmul
 from tiling.text.suite import Layer

@@ -7,7 +7,7 @@ import pytest
 
 import bench.studies.shifts as study
 from bench.studies.shifts import Task, Times, page, shifted, tasks, turns
-from cpu.runtime.worker import CandidateError
+from cpu.runtime.processes.worker import CandidateError
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 SMALL = Task("small", 2, 5, 6, 20, 8)  # groups of 3, the last of 2: six shifts and a bit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.studies import tiles
-from cpu.runtime.host import tiles_given
+from cpu.runtime.machine.host import tiles_given
 
 
 @pytest.mark.isa("amxbf16")

@@ -13,9 +13,9 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from cpu.runtime.cache_folder import clear, entries, keep_limit
-from cpu.runtime.host import host
-from cpu.runtime.toolchain import CompileError
+from cpu.runtime.compiler.cache_folder import clear, entries, keep_limit
+from cpu.runtime.compiler.toolchain import CompileError
+from cpu.runtime.machine.host import host
 from gpu.codegen.emit import emit
 from gpu.model.devices import DEVICES
 from gpu.model.space import candidates, limits, schedules, scheme_of

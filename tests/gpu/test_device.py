@@ -8,7 +8,7 @@ import pytest
 
 from bench.peers import PEERS
 from bench.report.results import OURS
-from cpu.runtime.worker import Worker
+from cpu.runtime.processes.worker import Worker
 from gpu.runtime.isolation import ADDRESSES
 from search import generate_conv, generate_matmul
 from search.conv import main as conv_command

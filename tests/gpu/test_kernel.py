@@ -15,8 +15,8 @@ import pytest
 import gpu.runtime.device
 import gpu.runtime.kernel
 import gpu.runtime.loaded
+from cpu.runtime.compiler.toolchain import CompileError
 from cpu.runtime.numbers import from_bits, to_bits
-from cpu.runtime.toolchain import CompileError
 from gpu.codegen.emit import emit
 from gpu.model.devices import DEVICES
 from gpu.model.predict import rank

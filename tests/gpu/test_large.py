@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from cpu.runtime.library import load
+from cpu.runtime.compiler.library import load
 from gpu.codegen.emit import emit
 from gpu.codegen.reading import pipeline_of
 from tests.support.gpu_cases import product_scheme, tma_scheme

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu.runtime.toolchain import find_compiler
+from cpu.runtime.compiler.toolchain import find_compiler
 from gpu.codegen.aligned import copied_bytes, slices
 from gpu.codegen.emit import copier, emit
 from gpu.codegen.loops.scheme import emit_scheme

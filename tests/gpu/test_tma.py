@@ -9,7 +9,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from cpu.runtime.host import host
+from cpu.runtime.machine.host import host
 from gpu.codegen.aligned import copied_bytes, slices
 from gpu.codegen.emit import copier, emit
 from gpu.codegen.reading import pipeline_of

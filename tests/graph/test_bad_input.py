@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from cpu.runtime.toolchain import find_compiler
+from cpu.runtime.compiler.toolchain import find_compiler
 from graph import ModelError, compile_model, load_model
 from graph.run import file_names
 from tests.support.onnx_models import model, whole

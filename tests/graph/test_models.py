@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from cpu.runtime.toolchain import compile_shared
+from cpu.runtime.compiler.toolchain import compile_shared
 from graph import ModelError, compile_model, load_model
 from graph.model.fuse import fused_maps
 from graph.onnx.read import read
@@ -55,7 +55,7 @@ def test_maps_after_products_are_their_epilogues():
 
 
 def test_what_another_model_has_compiled_is_not_compiled_again(network, monkeypatch):
-    monkeypatch.setattr("cpu.runtime.library.compile_shared", None)
+    monkeypatch.setattr("cpu.runtime.compiler.library.compile_shared", None)
     linked = []
     monkeypatch.setattr("graph.build.compile_shared", lambda *given: linked.append(given) or compile_shared(*given))
     again = compile_model(residual_network(), dims={"batch": 2}, name="again")

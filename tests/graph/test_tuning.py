@@ -16,7 +16,7 @@ import pytest
 from onnx import helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 
-from cpu.runtime.worker import CandidateError
+from cpu.runtime.processes.worker import CandidateError
 from graph import tuning
 from graph.plan import Plan, products_of, works_of
 from microkernels.scores.database import FILE_NAME

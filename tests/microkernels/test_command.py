@@ -15,8 +15,8 @@ import filelock
 import pytest
 
 import microkernels.ranking.command as command_line
-from cpu.runtime.host import fingerprint, host
-from cpu.runtime.worker import CandidateError, WorkerError
+from cpu.runtime.machine.host import fingerprint, host
+from cpu.runtime.processes.worker import CandidateError, WorkerError
 from microkernels.ranking import offline, plot
 from microkernels.scores.catalog import Entry, Failure
 from microkernels.scores.records import load, measured

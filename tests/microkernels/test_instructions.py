@@ -14,7 +14,7 @@ from string import Formatter
 import numpy as np
 import pytest
 
-from cpu.runtime.library import load
+from cpu.runtime.compiler.library import load
 from microkernels.tile.forms import Product
 from microkernels.tile.instructions import Instructions, instructions_of
 from microkernels.tile.isa import isa_named

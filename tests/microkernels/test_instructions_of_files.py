@@ -15,7 +15,7 @@ from cpu.codegen.inside import facts_of
 from cpu.codegen.vector_functions import definitions
 from cpu.passes.forms import product_forms
 from cpu.passes.memory.copy_runs import copy_runs
-from cpu.runtime.library import load
+from cpu.runtime.compiler.library import load
 from microkernels.tile.instructions import transpose_instruction
 from microkernels.tile.isa import ISAS, isa_named
 from microkernels.tile.lanes import exchange_definitions, own_definitions, shuffle_definition, tail_definition

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cpu.runtime.library import load
+from cpu.runtime.compiler.library import load
 from microkernels.tile.forms import Product
 from microkernels.tile.isa import isa_named
 from microkernels.tile.matrix import shapes_definition

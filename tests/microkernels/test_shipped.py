@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import pytest
 
-from cpu.runtime.host import Host, fingerprint
+from cpu.runtime.machine.host import Host, fingerprint
 from microkernels.ranking import export, offline
 from microkernels.ranking.command import main
 from microkernels.ranking.rank import ensure_ranked

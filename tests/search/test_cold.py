@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cpu.kernel.callable import build
-from cpu.runtime.host import MachineError
-from cpu.runtime.timer import time_calls, time_cold_calls
+from cpu.runtime.machine.host import MachineError
+from cpu.runtime.machine.timer import time_calls, time_cold_calls
 from microkernels.scores.catalog import Catalog
 from microkernels.tile.isa import isa_named
 from search import generate_conv, generate_matmul
@@ -61,7 +61,7 @@ def test_a_cpu_that_cannot_empty_its_caches_says_so(monkeypatch):
         def tw_time_cold(*_):
             return 0
 
-    monkeypatch.setattr("cpu.runtime.timer._library", lambda *_: Library)
+    monkeypatch.setattr("cpu.runtime.machine.timer._library", lambda *_: Library)
     with pytest.raises(MachineError, match="no instruction that empties its caches"):
         time_cold_calls(kernel.address, *arrays)
 

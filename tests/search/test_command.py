@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu.runtime.host import fingerprint, host
+from cpu.runtime.machine.host import fingerprint, host
 from microkernels.scores.catalog import Entry
 from microkernels.scores.records import record
 from microkernels.tile.estimate import estimate
@@ -234,7 +234,7 @@ def test_a_broken_environment_is_no_candidates_fault(ranked, tmp_path):
 def test_a_check_that_runs_out_of_memory_is_no_kernels_fault(how, data_folder, monkeypatch, capsys):
     """The product takes 7 GB to check, and a worker may have 2. No scheme is recorded as failed."""
     monkeypatch.setattr("search.command.rank_first", lambda *_: None)
-    monkeypatch.setattr("cpu.runtime.worker._default_memory_bytes", lambda: 2 << 30)
+    monkeypatch.setattr("cpu.runtime.processes.worker._default_memory_bytes", lambda: 2 << 30)
     problem = matmul(m=30000, n=4, k=30000)
     assert matmul_command(["--isa", "portable", "--shape", canonical(problem), *how]) == 1
     printed = capsys.readouterr()

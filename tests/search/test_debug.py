@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 
-from cpu.runtime.toolchain import CompileError
+from cpu.runtime.compiler.toolchain import CompileError
 from search import debug, generate_conv
 from tests.support.searching import SCHEME, SHAPE, conv
 

@@ -160,7 +160,7 @@ def test_a_choice_in_doubt_is_measured_again_beside_its_rivals(quiet, kept_in_do
     monkeypatch.setattr("search.evaluator.cpu.busy", lambda threads: "")
     monkeypatch.setattr("search.evaluator.cpu.CpuEvaluator.measure", measure)
     monkeypatch.setattr("search.evaluator.cpu.CpuBackend.candidates", lambda *_: pytest.fail("searched anew"))
-    monkeypatch.setattr("cpu.runtime.neighbours.disturbance", lambda *_: "")
+    monkeypatch.setattr("cpu.runtime.machine.neighbours.disturbance", lambda *_: "")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of the last check, on a machine that is busy now
         kernel = generate_conv(**{**SMALL, "budget": 5.0})

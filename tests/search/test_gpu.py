@@ -21,7 +21,7 @@ import search.evaluator.gpu
 import search.evaluator.twin
 from cpu.kernel.measure import WrongResult
 from cpu.reference.oracle import reference
-from cpu.runtime.cache_folder import limit_bytes
+from cpu.runtime.compiler.cache_folder import limit_bytes
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.emit import emit
 from gpu.model.devices import DEVICES

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from cpu.kernel.measure import WrongResult
-from cpu.runtime.host import MachineError
+from cpu.runtime.machine.host import MachineError
 from cpu.runtime.numbers import to_bits
-from cpu.runtime.worker import WorkerError
+from cpu.runtime.processes.worker import WorkerError
 from gpu.codegen.emit import emit
 from gpu.runtime import compare, nvrtc
 from gpu.runtime.arrays import as_output, from_device

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from cpu.kernel.export import ExportError
-from cpu.runtime.toolchain import CompileError
-from cpu.runtime.worker import CandidateError
+from cpu.runtime.compiler.toolchain import CompileError
+from cpu.runtime.processes.worker import CandidateError
 from search import generate_conv
 from search.evaluator.cpu import CpuBackend, cpu_backend
 from search.evaluator.protocol import Verdict

@@ -12,7 +12,7 @@ import pytest
 
 from cpu.codegen.inside import facts_of
 from cpu.passes.order import PACK_WEIGHTS, PRODUCT
-from cpu.runtime.host import host
+from cpu.runtime.machine.host import host
 from microkernels.tile.isa import EVERY_ISA, ISAS
 from search.matmul import main as matmul_command
 from search.passes import PACKING
@@ -86,7 +86,7 @@ def test_the_models_choice(capsys, monkeypatch):
 def bare(monkeypatch):
     """A CPU that runs nothing but the portable instruction set, where no kernel is compiled and none ranked."""
     lacking = replace(host(), flags=frozenset())
-    for module in ("cpu.runtime.host", "search.evaluator.cpu", "search.evaluator.cpu_machine"):
+    for module in ("cpu.runtime.machine.host", "search.evaluator.cpu", "search.evaluator.cpu_machine"):
         monkeypatch.setattr(f"{module}.host", lambda: lacking)
     monkeypatch.setattr("search.evaluator.cpu.build", None)
     monkeypatch.setattr("search.command.rank_first", None)

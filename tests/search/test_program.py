@@ -13,7 +13,7 @@ import pytest
 
 import search
 from cpu.reference.programs import evaluate
-from cpu.runtime.host import host
+from cpu.runtime.machine.host import host
 from search.evaluator.programs import PASS_NAMES
 from search.program import main
 from tests.support.programs import SOFTMAX

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cpu.runtime.library import compiled
+from cpu.runtime.compiler.library import compiled
 from tiling.operators import conv2d
 
 

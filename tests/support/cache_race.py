@@ -12,8 +12,8 @@ import random
 import sys
 import time
 
-from cpu.runtime.cache_folder import kernel_folder
-from cpu.runtime.library import load
+from cpu.runtime.compiler.cache_folder import kernel_folder
+from cpu.runtime.compiler.library import load
 
 
 def source(number: int) -> str:

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from cpu.reference.oracle import reference
-from cpu.runtime.library import shared_object
+from cpu.runtime.compiler.library import shared_object
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.emit import emit
 from gpu.codegen.instructions import instruction_for

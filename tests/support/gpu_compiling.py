@@ -2,7 +2,7 @@
 
 import pytest
 
-from cpu.runtime.toolchain import CompileError
+from cpu.runtime.compiler.toolchain import CompileError
 from gpu.codegen.emit import copier, emit
 from gpu.codegen.pipeline import REGISTERS
 from gpu.codegen.reading import pipeline_of

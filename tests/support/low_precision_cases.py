@@ -10,8 +10,8 @@ import pytest
 from cpu.codegen.arrays import stored
 from cpu.kernel.measure import check_exact
 from cpu.reference.oracle import error_bound, reals, reference, wrong
+from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.numbers import ELEMENTS, from_bits
-from cpu.runtime.toolchain import find_compiler
 from search import load_kernel
 from tests.support.guard import PLACES, check_guarded
 from tiling.epilogue import fused

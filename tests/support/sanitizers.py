@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from cpu.runtime.toolchain import find_compiler
+from cpu.runtime.compiler.toolchain import find_compiler
 
 # The flags of a kernel, but -O1, which hides little and compiles faster. -g1 gives a finding its line, and takes two
 # thirds of the time of -g to compile. A pointer of another type is an error, as it is by default from gcc 14 on.

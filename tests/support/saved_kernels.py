@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import replace
 
 from cpu.codegen.emit import emit
-from cpu.runtime.toolchain import BASE_FLAGS, find_compiler
+from cpu.runtime.compiler.toolchain import BASE_FLAGS, find_compiler
 from microkernels.tile.isa import ISAS
 
 # What an instruction set looks like on a CPU that lacks it.

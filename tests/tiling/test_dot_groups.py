@@ -9,7 +9,7 @@ import pytest
 
 from cpu.codegen.emit import emit
 from cpu.kernel.measure import check_exact
-from cpu.runtime.host import supports
+from cpu.runtime.machine.host import supports
 from microkernels.ranking.offline import UsageError, usable_isa
 from microkernels.scores.catalog import Catalog
 from microkernels.tile.estimate import estimate

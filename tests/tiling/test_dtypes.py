@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bench.command import main as bench_command
-from cpu.runtime.host import supports
+from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import isa_named
 from search import generate_conv, generate_matmul
 from search.conv import main

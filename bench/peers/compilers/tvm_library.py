@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.peers.interface.peer import Prepared
-from cpu.runtime.cache import kept, with_facts, without_facts
-from cpu.runtime.host import fingerprint, host
+from cpu.runtime.compiler.cache import kept, with_facts, without_facts
+from cpu.runtime.machine.host import fingerprint, host
 
 # Far more than any search needs on an idle machine: what takes longer hangs.
 _SECONDS_TO_START = 300

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from cpu.runtime.cache_folder import cache_folder
+from cpu.runtime.compiler.cache_folder import cache_folder
 
 _IMAGES = {
     **dict.fromkeys(("resnet18", "resnet50", "mobilenet_v2", "densenet121", "efficientnet_b0", "squeezenet1_1"), 224),

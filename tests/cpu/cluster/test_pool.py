@@ -12,9 +12,9 @@ import pytest
 from cpu.cluster import member, pool
 from cpu.cluster.address import ClusterError
 from cpu.cluster.pool import ClusterPool
-from cpu.runtime.host import fingerprint, host
-from cpu.runtime.pool import Task
-from cpu.runtime.worker import CandidateError, WorkerError
+from cpu.runtime.machine.host import fingerprint, host
+from cpu.runtime.processes.pool import Task
+from cpu.runtime.processes.worker import CandidateError, WorkerError
 from microkernels.ranking import offline
 from microkernels.ranking.command import main
 from microkernels.ranking.rank import RankingError

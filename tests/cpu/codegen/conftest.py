@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu.runtime.host import supports
+from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import EVERY_ISA, isa_named
 from tests.support.matrix_cases import ISA
 

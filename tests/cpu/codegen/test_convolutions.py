@@ -6,7 +6,7 @@
 import pytest
 
 from cpu.codegen.arrays import stored
-from cpu.runtime.host import supports
+from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import ISAS
 from search import generate_conv, generate_matmul
 from tests.support.pytorch_cases import CONVOLUTIONS, FUSED, PRODUCTS, arrays, digest, recorded

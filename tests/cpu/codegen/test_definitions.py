@@ -10,7 +10,7 @@ import pytest
 from cpu.codegen import frames
 from cpu.codegen.emit import emit
 from cpu.codegen.vector_functions import NAMES, definitions
-from cpu.runtime.library import compiled_object
+from cpu.runtime.compiler.library import compiled_object
 from microkernels.tile.isa import EVERY_ISA, ISAS
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul

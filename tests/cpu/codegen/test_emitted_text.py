@@ -7,7 +7,7 @@ import re
 import pytest
 
 from cpu.codegen.emit import emit
-from cpu.runtime.toolchain import find_compiler
+from cpu.runtime.compiler.toolchain import find_compiler
 from microkernels.tile.isa import ISAS, isa_named
 from tests.support.assembly import assembly_of, nearly_full, spills_of
 from tests.support.golden import check_golden, golden_names

@@ -16,8 +16,8 @@ from cpu.kernel.callable import build
 from cpu.kernel.measure import check_exact
 from cpu.reference.epilogue import finished
 from cpu.reference.oracle import beyond, error_bound, exact_bound, integers, reals, reference
-from cpu.runtime.toolchain import find_compiler
-from cpu.runtime.worker import Worker
+from cpu.runtime.compiler.toolchain import find_compiler
+from cpu.runtime.processes.worker import Worker
 from microkernels.tile.isa import ISAS
 from tests import exactness
 from tests.support.assembly import assembly_of, nearly_full, spills_of

@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cpu.reference.oracle import integers
-from cpu.runtime.host import host, supports
-from cpu.runtime.toolchain import find_compiler
-from cpu.runtime.worker import CandidateError, Worker
+from cpu.runtime.compiler.toolchain import find_compiler
+from cpu.runtime.machine.host import host, supports
+from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.catalog import Catalog
 from microkernels.tile.isa import EVERY_ISA, ISAS, isa_named
 from search.evaluator.cpu import cpu_backend

@@ -15,7 +15,7 @@ from cpu.kernel import dlpack
 from cpu.kernel.callable import build
 from cpu.kernel.measure import WrongResult, check_exact, largest_error
 from cpu.reference.oracle import integers
-from cpu.runtime.host import supports
+from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import best_isa, isa_named
 from tests.support.assembly import assembly_of, spills_of
 from tests.support.low_precision_cases import (

@@ -17,7 +17,7 @@ from cpu.codegen.emit import emit
 from cpu.kernel.callable import build
 from cpu.kernel.measure import check_exact, largest_error
 from cpu.reference.oracle import error_bound, reals, reference
-from cpu.runtime.host import host, supports
+from cpu.runtime.machine.host import host, supports
 from microkernels.ranking.offline import UsageError, usable_isa
 from microkernels.tile.estimate import estimate
 from microkernels.tile.isa import isa_named
@@ -427,7 +427,7 @@ class Stack(ctypes.Structure):
 memory = ctypes.create_string_buffer(4096)
 assert libc.sigaltstack(ctypes.byref(Stack(ctypes.addressof(memory), 0, 4096)), None) == 0
 
-from cpu.runtime.host import tiles_given
+from cpu.runtime.machine.host import tiles_given
 from cpu.kernel.callable import CpuError, build
 from microkernels.tile.isa import isa_named
 from search.evaluator.cpu import cpu_backend

@@ -11,8 +11,8 @@ from cpu.codegen.arrays import stored
 from cpu.codegen.emit import emit
 from cpu.kernel.callable import build
 from cpu.kernel.measure import check_exact
+from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.numbers import from_bits
-from cpu.runtime.toolchain import find_compiler
 from microkernels.tile.isa import isa_named
 from tests.support.assembly import assembly_of, spills_of
 from tests.support.guard import PLACES, check_guarded

@@ -10,7 +10,7 @@ import pytest
 from cpu.codegen.check import check
 from cpu.kernel.callable import build
 from cpu.kernel.measure import exact_case
-from cpu.runtime.host import host
+from cpu.runtime.machine.host import host
 from microkernels.tile.isa import ISAS, best_isa, isa_named
 from tests.support.kernel_cases import ON_EVERY_ISA
 from tiling.epilogue import fused

@@ -9,8 +9,8 @@ import pytest
 
 from cpu.codegen.emit import emit
 from cpu.kernel.arguments import aligned_empty
-from cpu.runtime.host import supports
-from cpu.runtime.library import load
+from cpu.runtime.compiler.library import load
+from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import isa_named
 from tiling.loops.lowering.prefetch import PREFETCH_DISTANCE
 from tiling.operators import conv2d, matmul

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cpu.reference.oracle import reference
-from cpu.runtime.toolchain import find_compiler
+from cpu.runtime.compiler.toolchain import find_compiler
 from search import generate_conv
 from tests.support.pytorch_cases import CASES, CONVOLUTIONS, PRODUCTS, RECORDED, arrays, digest, recorded, whole_numbers
 from tiling.operators import LAYOUTS, conv2d

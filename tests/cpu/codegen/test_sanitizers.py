@@ -18,7 +18,7 @@ from cpu.codegen.emit import Source, emit
 from cpu.codegen.epilogue import pointers
 from cpu.kernel.measure import exact_case
 from cpu.reference.oracle import wrong
-from cpu.runtime.host import supports
+from cpu.runtime.machine.host import supports
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import EVERY_ISA, ISAS, isa_named
 from tests.support import low_precision_cases

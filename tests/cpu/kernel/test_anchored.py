@@ -15,8 +15,8 @@ import search
 from cpu.kernel.anchored import AnchoredKernel
 from cpu.kernel.export import ExportError
 from cpu.reference.programs import evaluate
-from cpu.runtime.host import host
-from cpu.runtime.toolchain import find_compiler
+from cpu.runtime.compiler.toolchain import find_compiler
+from cpu.runtime.machine.host import host
 from microkernels.tile.isa import best_isa
 from tiling.arguments import ArgumentError
 

@@ -9,7 +9,7 @@ from cpu.kernel.arguments import aligned_empty
 from cpu.kernel.callable import build
 from cpu.kernel.export import ExportError
 from cpu.reference.oracle import integers, reference
-from cpu.runtime.toolchain import ToolchainError
+from cpu.runtime.compiler.toolchain import ToolchainError
 from microkernels.tile.isa import ISAS
 from tests.support.kernel_cases import CASES, SAME_3X3, kernel_of
 from tiling.arguments import ArgumentError
@@ -112,7 +112,7 @@ def test_weights_packed_for_another_problem_are_refused():
 
 
 def test_threads_need_openmp(monkeypatch):
-    monkeypatch.setattr("cpu.runtime.toolchain._has_openmp", lambda command: False)
+    monkeypatch.setattr("cpu.runtime.compiler.toolchain._has_openmp", lambda command: False)
     with pytest.raises(ToolchainError, match="has no OpenMP, so threads=2 cannot be had"):
         kernel_of(*CASES["loops for cores"], "portable", threads=2)
 

@@ -60,7 +60,7 @@ def python(tmp_path, monkeypatch):
 @pytest.mark.parametrize("cpu, isa", [("Haswell", "avx2"), ("Nehalem", "portable")])
 def test_the_cpu_is_the_one_that_executes(python, cpu, isa):
     program = (
-        "from cpu.runtime.host import host",
+        "from cpu.runtime.machine.host import host",
         "from microkernels.tile.isa import best_isa",
         "print(best_isa(host().flags).name)",
     )

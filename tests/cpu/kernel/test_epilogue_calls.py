@@ -12,8 +12,8 @@ from cpu.kernel.arguments import aligned_empty
 from cpu.kernel.batch_norm import fold_batch_norm
 from cpu.kernel.measure import check_exact
 from cpu.reference.oracle import integers, reals, reference
-from cpu.runtime.timer import time_calls
-from cpu.runtime.toolchain import find_compiler
+from cpu.runtime.compiler.toolchain import find_compiler
+from cpu.runtime.machine.timer import time_calls
 from search import generate_conv, generate_matmul, load_kernel
 from search.cost.volume import traffic
 from search.evaluator.cpu import cpu_backend

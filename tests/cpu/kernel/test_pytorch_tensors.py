@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cpu.runtime.host import supports
+from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import isa_named
 from search import generate_conv, generate_matmul
 from tiling.arguments import ArgumentError

@@ -19,9 +19,9 @@ from cpu.kernel.export import ExportError, seal
 from cpu.kernel.opened import CpuError
 from cpu.kernel.saved import load
 from cpu.reference.oracle import integers, reference
-from cpu.runtime.library import shared_object
-from cpu.runtime.timer import _library
-from cpu.runtime.toolchain import ToolchainError, find_compiler
+from cpu.runtime.compiler.library import shared_object
+from cpu.runtime.compiler.toolchain import ToolchainError, find_compiler
+from cpu.runtime.machine.timer import _library
 from microkernels.tile.isa import ISAS
 from search import load_kernel
 from search.conv import main as conv_command
@@ -328,7 +328,7 @@ def test_a_directory_in_place_of_a_record_is_refused_and_closed(tmp_path):
 
 def test_timing_a_loaded_kernel_says_that_it_needs_a_compiler(saved, monkeypatch, tmp_path):
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "empty"))
-    monkeypatch.setattr("cpu.runtime.timer._library", _library.__wrapped__)
+    monkeypatch.setattr("cpu.runtime.machine.timer._library", _library.__wrapped__)
     kernel = load(saved[".json"])
     assert kernel.timing.seconds > 0
     monkeypatch.setenv("CC", "no-such-compiler")

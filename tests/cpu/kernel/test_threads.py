@@ -20,8 +20,8 @@ import pytest
 from cpu.kernel.callable import build
 from cpu.kernel.measure import exact_case
 from cpu.reference.oracle import integers, reals, reference
-from cpu.runtime.library import shared_object
-from cpu.runtime.toolchain import find_compiler
+from cpu.runtime.compiler.library import shared_object
+from cpu.runtime.compiler.toolchain import find_compiler
 from microkernels.tile.isa import ISAS
 from tests.support.kernel_cases import CASES, SAME_3X3, kernel_of
 from tiling.operators import conv2d

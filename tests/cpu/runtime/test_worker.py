@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from cpu.runtime.pool import Pool, Task, run_all
-from cpu.runtime.worker import CandidateError, OutOfMemory, Worker, WorkerError
+from cpu.runtime.processes.pool import Pool, Task, run_all
+from cpu.runtime.processes.worker import CandidateError, OutOfMemory, Worker, WorkerError
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 60.0
@@ -141,7 +141,7 @@ def test_the_child_ignores_ctrl_c(worker):
         "tests.support.faults:_private",
         "tests.support.faults:os.system",
         "tests..x:y",
-        "cpu.runtime.cache:x",
+        "cpu.runtime.compiler.cache:x",
     ],
 )
 def test_other_names_are_refused(worker, name):
@@ -161,7 +161,7 @@ def test_a_closed_worker_is_closed(worker):
 def test_a_child_that_cannot_start(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with Worker() as worker, pytest.raises(WorkerError, match="did not start: ended with status 1"):
-        worker.call("cpu.runtime.host:supports", timeout=PATIENCE, flags_needed=[])
+        worker.call("cpu.runtime.machine.host:supports", timeout=PATIENCE, flags_needed=[])
 
 
 @pytest.mark.parametrize("allowed", range(3))
@@ -187,15 +187,15 @@ def test_no_room_and_no_descriptors_for_a_child(monkeypatch, allowed):
         ):
             patch.setattr(tempfile, "TemporaryFile", counted(real[0]))
             patch.setattr(os, "pipe", counted(real[1]))
-            worker.call("cpu.runtime.host:supports", timeout=PATIENCE, flags_needed=[])
+            worker.call("cpu.runtime.machine.host:supports", timeout=PATIENCE, flags_needed=[])
         assert len(os.listdir("/proc/self/fd")) == before
-        assert worker.call("cpu.runtime.host:supports", timeout=PATIENCE, flags_needed=[]) is True
+        assert worker.call("cpu.runtime.machine.host:supports", timeout=PATIENCE, flags_needed=[]) is True
 
 
 @pytest.mark.parametrize("starter", ["main", "thread"])
 def test_children_die_with_their_parent(tmp_path, starter):
     program = (
-        "import sys, threading; from cpu.runtime.worker import Worker\n"
+        "import sys, threading; from cpu.runtime.processes.worker import Worker\n"
         "worker = Worker(packages=('tests',))\n"
         "def work(): worker.call('tests.support.faults:hang_with_child', timeout=600, file=sys.argv[1])\n"
         f"work() if '{starter}' == 'main' else threading.Thread(target=work).start()\n"

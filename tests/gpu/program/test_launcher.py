@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu.runtime.toolchain import find_compiler
+from cpu.runtime.compiler.toolchain import find_compiler
 from gpu.codegen.loops.emit import emit_program
 from gpu.codegen.loops.launches import ProgramText
 from gpu.runtime import export_program

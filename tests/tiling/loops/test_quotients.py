@@ -8,7 +8,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpu.runtime.library import load
+from cpu.runtime.compiler.library import load
 from tests.support.indices import POINTS, RANGES, indices
 from tiling.loops.c_text import number
 from tiling.loops.index import Index, Part, applied, constant, variable

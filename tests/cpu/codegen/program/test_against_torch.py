@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cpu.kernel.program import build_program
-from cpu.runtime.host import supports
+from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from tests.support.programs import inputs_of, numbers, random_program, random_real_program, stored
 

@@ -14,7 +14,7 @@ import pytest
 
 from cpu.codegen.program.emit import emit
 from cpu.kernel.program import build_program
-from cpu.runtime.host import supports
+from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
 from tiling.program.infer import sized
 from tiling.program.lowering.online import BLOCK

@@ -14,7 +14,7 @@ from cpu.codegen.program.emit import VERSION, emit
 from cpu.kernel.program import build_program
 from cpu.passes.program import bind_tasks
 from cpu.reference.programs import evaluate, rounded
-from cpu.runtime.host import supports
+from cpu.runtime.machine.host import supports
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
 from tests.support.golden import check_golden

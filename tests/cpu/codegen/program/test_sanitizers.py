@@ -12,7 +12,7 @@ import pytest
 
 from cpu.codegen.program.emit import emit
 from cpu.reference.programs import evaluate, rounded
-from cpu.runtime.host import supports
+from cpu.runtime.machine.host import supports
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
 from tests.support.programs import MASKED_ATTENTION, PRODUCTS, inputs_of, numbers, random_program, stored

@@ -10,7 +10,7 @@ import pytest
 from cpu.codegen import vector_functions
 from cpu.codegen.program.functions import ELEMENT, Definitions
 from cpu.passes.program.instructions import across, memory_of, transposed
-from cpu.runtime.library import load
+from cpu.runtime.compiler.library import load
 from microkernels.tile.isa import ISAS, isa_named
 from tests.support.instruction_texts import c_function, call, mean
 from tiling.loops.index import constant

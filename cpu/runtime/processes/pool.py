@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
-from cpu.runtime.worker import CandidateError, Worker
+from cpu.runtime.processes.worker import CandidateError, Worker
 
 
 @dataclass(frozen=True, eq=False)

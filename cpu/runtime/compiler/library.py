@@ -8,11 +8,11 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
-from cpu.runtime.cache import entry_path, kept
-from cpu.runtime.cache_folder import CacheError
-from cpu.runtime.headers import read_ahead
-from cpu.runtime.loading import Opened, load_bytes
-from cpu.runtime.toolchain import BASE_FLAGS, CompileError, Compiler, compile_shared, find_compiler
+from cpu.runtime.compiler.cache import entry_path, kept
+from cpu.runtime.compiler.cache_folder import CacheError
+from cpu.runtime.compiler.headers import read_ahead
+from cpu.runtime.compiler.loading import Opened, load_bytes
+from cpu.runtime.compiler.toolchain import BASE_FLAGS, CompileError, Compiler, compile_shared, find_compiler
 
 
 def load(source: str, flags: tuple[str, ...], opened: Callable[[str], Opened], openmp: bool = False) -> Opened:

@@ -19,10 +19,10 @@ import pytest
 
 from cpu.kernel.callable import build
 from cpu.kernel.export import save
-from cpu.runtime import cache, library
-from cpu.runtime.cache import kept
-from cpu.runtime.cache_command import limited, main, size
-from cpu.runtime.cache_folder import (
+from cpu.runtime.compiler import cache, library
+from cpu.runtime.compiler.cache import kept
+from cpu.runtime.compiler.cache_command import limited, main, size
+from cpu.runtime.compiler.cache_folder import (
     DEFAULT_LIMIT_BYTES,
     CacheError,
     cache_folder,
@@ -31,21 +31,21 @@ from cpu.runtime.cache_folder import (
     keep_limit,
     limit_bytes,
 )
-from cpu.runtime.library import compiled, load, shared_object
-from cpu.runtime.loading import load_bytes
-from cpu.runtime.toolchain import ToolchainError, find_compiler
+from cpu.runtime.compiler.library import compiled, load, shared_object
+from cpu.runtime.compiler.loading import load_bytes
+from cpu.runtime.compiler.toolchain import ToolchainError, find_compiler
 from microkernels.tile.isa import PORTABLE
 from search.conv import main as conv_command
 from tests.support.cache_race import source
 from tiling.operators import conv2d
 from tiling.text.notation import parse
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 ANSWER = "int answer(void) { return 42; }\n"
 PROCESSES, KERNELS = 8, 20
 HOLDS_LOCK = """
 import sys
-from cpu.runtime.cache_folder import _locked
+from cpu.runtime.compiler.cache_folder import _locked
 with _locked(sys.argv[1]):
     print("x", end="", flush=True)
     sys.stdin.read()

@@ -16,9 +16,9 @@ import shutil
 import threading
 from pathlib import Path
 
-from cpu.runtime.cache import entry_path, kept
-from cpu.runtime.cache_folder import HEADER, CacheError, kernel_folder, limit_bytes
-from cpu.runtime.toolchain import BASE_FLAGS, Compiler, ToolchainError, compile_header
+from cpu.runtime.compiler.cache import entry_path, kept
+from cpu.runtime.compiler.cache_folder import HEADER, CacheError, kernel_folder, limit_bytes
+from cpu.runtime.compiler.toolchain import BASE_FLAGS, Compiler, ToolchainError, compile_header
 
 # gcc 12 on a Zen 4 reads immintrin.h for 0.22 s of the 0.26 s that a small kernel takes. Read ahead it costs 0.02 s,
 # and 0.55 s once for each set of flags.

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from cpu.runtime import headers, library, toolchain
-from cpu.runtime.cache_command import main
-from cpu.runtime.cache_folder import clear, entries, keep_limit
-from cpu.runtime.library import compiled
-from cpu.runtime.toolchain import CompileError, ToolchainError, find_compiler
+from cpu.runtime.compiler import headers, library, toolchain
+from cpu.runtime.compiler.cache_command import main
+from cpu.runtime.compiler.cache_folder import clear, entries, keep_limit
+from cpu.runtime.compiler.library import compiled
+from cpu.runtime.compiler.toolchain import CompileError, ToolchainError, find_compiler
 
 FLAGS = ("-mavx2", "-mfma")
 SOURCE = """/* Adds. */

@@ -11,9 +11,9 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from cpu.runtime import toolchain
-from cpu.runtime.library import shared_object
-from cpu.runtime.toolchain import Compiler, ToolchainError, compile_shared, find_compiler
+from cpu.runtime.compiler import toolchain
+from cpu.runtime.compiler.library import shared_object
+from cpu.runtime.compiler.toolchain import Compiler, ToolchainError, compile_shared, find_compiler
 
 ANSWER = "int answer(void) { return 42; }\n"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cpu.runtime.host import Host
-from cpu.runtime.timer import peak_gflops, read_bandwidth, stream_bandwidth, write_bandwidth
+from cpu.runtime.machine.host import Host
+from cpu.runtime.machine.timer import peak_gflops, read_bandwidth, stream_bandwidth, write_bandwidth
 
 _MEMORY_MIN_BYTES = 64 << 20
 _MEMORY_MAX_BYTES = 256 << 20

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cpu.runtime.cache_folder import SOURCES, CacheError, a_build_folder, kernel_folder, limit_bytes, trim
+from cpu.runtime.compiler.cache_folder import SOURCES, CacheError, a_build_folder, kernel_folder, limit_bytes, trim
 
 # No process waits for another. An entry's name is a hash of everything that decides its content. Each process builds in
 # a folder of its own, and `os.replace` puts the finished file in place in one step. So two processes that build the

@@ -15,8 +15,8 @@ from typing import Any
 import cffi
 import numpy as np
 
-from cpu.runtime.host import MachineError
-from cpu.runtime.library import load
+from cpu.runtime.compiler.library import load
+from cpu.runtime.machine.host import MachineError
 
 _LANES = (4, 8, 16)
 _MOST_MORE = 4  # arrays of a kernel beside x, w and y: timer.c has a case for each number up to this

@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from cpu.runtime.worker_child import checked_name
+from cpu.runtime.processes.worker_child import checked_name
 
 PACKAGES = ("cpu", "microkernels", "search")
 
@@ -155,7 +155,7 @@ class _Child:
         }
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "cpu.runtime.worker_child", json.dumps(configuration)],
+                [sys.executable, "-m", "cpu.runtime.processes.worker_child", json.dumps(configuration)],
                 env={**os.environ, **env, **_python_path()},
                 stdin=subprocess.DEVNULL,
                 stdout=self._printed,

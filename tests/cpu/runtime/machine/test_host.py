@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu.runtime.host import CPUID_FLAGS, FALLBACK_CACHES, Cache, fingerprint, host, read_host, supports
+from cpu.runtime.machine.host import CPUID_FLAGS, FALLBACK_CACHES, Cache, fingerprint, host, read_host, supports
 from microkernels.tile.isa import ISAS_OF
 
 
@@ -87,11 +87,11 @@ def test_fingerprint_follows_what_matters_only():
 @pytest.mark.isa("avx2")
 def test_what_cpuid_denies_is_not_believed_of_cpuinfo():
     """As under an emulator, whose /proc/cpuinfo is its host's; glibc takes what it is told away for CPUID's word."""
-    program = "from cpu.runtime.host import host; print(*sorted(host().flags & {'avx2', 'fma'}))"
+    program = "from cpu.runtime.machine.host import host; print(*sorted(host().flags & {'avx2', 'fma'}))"
     environment = {**os.environ, "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2"}
     command = [sys.executable, "-c", program]
     ended = subprocess.run(
-        command, env=environment, cwd=Path(__file__).parents[3], check=True, capture_output=True, text=True
+        command, env=environment, cwd=Path(__file__).parents[4], check=True, capture_output=True, text=True
     )
     if platform.libc_ver()[0] != "glibc" or tuple(map(int, platform.libc_ver()[1].split("."))) < (2, 33):
         pytest.skip("asks glibc 2.33 or newer")

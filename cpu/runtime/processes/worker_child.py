@@ -1,6 +1,6 @@
-"""The child's side of `cpu.runtime.worker`.
+"""The child's side of `cpu.runtime.processes.worker`.
 
-`python -m cpu.runtime.worker_child CONFIGURATION` answers requests until its pipe closes.
+`python -m cpu.runtime.processes.worker_child CONFIGURATION` answers requests until its pipe closes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cpu.runtime.cache_folder import CacheError
-from cpu.runtime.host import MachineError
-from cpu.runtime.toolchain import CompileError, ToolchainError
+from cpu.runtime.compiler.cache_folder import CacheError
+from cpu.runtime.compiler.toolchain import CompileError, ToolchainError
+from cpu.runtime.machine.host import MachineError
 
 _NAME = re.compile(r"([a-z][a-z0-9_]*)(?:\.[a-z][a-z0-9_]*)*:[a-z][a-zA-Z0-9_]*")
 _PR_SET_PDEATHSIG = 1

@@ -9,7 +9,7 @@ import re
 import sys
 import time
 
-from cpu.runtime.cache_folder import CacheError, Entry, clear, entries, keep_limit, kernel_folder, limit_bytes
+from cpu.runtime.compiler.cache_folder import CacheError, Entry, clear, entries, keep_limit, kernel_folder, limit_bytes
 from cpu.runtime.output import OutputError, readers_may_leave, write
 
 _FEW = 1 << 20  # a kernel and its source take some 50 KiB

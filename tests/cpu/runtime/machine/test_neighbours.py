@@ -6,8 +6,8 @@ import pytest
 
 import cpu.kernel.measure
 from cpu.kernel.callable import build
-from cpu.runtime import neighbours
-from cpu.runtime.neighbours import FEW, Accounts, accounts, busy, undisturbed, watched
+from cpu.runtime.machine import neighbours
+from cpu.runtime.machine.neighbours import FEW, Accounts, accounts, busy, undisturbed, watched
 from microkernels.tile.isa import isa_named
 from tiling.operators import conv2d
 from tiling.text.notation import parse

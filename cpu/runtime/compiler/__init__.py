@@ -1,0 +1,12 @@
+"""From C text to loaded code, compiled once per machine.
+
+Read in this order:
+
+    toolchain      the C compiler: finding it, asking what it can do, running it
+    cache_folder   the folder of compiled kernels: what lies there, its limit, builds under way
+    cache          compiled kernels kept on disk, each compiled once
+    cache_command  the command that shows, empties and limits the cache
+    headers        the header of intrinsics, read once for many kernels
+    loading        loads a shared object from bytes
+    library        compiles C text once per machine
+"""
