@@ -87,8 +87,8 @@ def generate_conv(
     network are; "warm" for calls that find them where the call before left them. Each has its own choices in the store.
 
     algorithm="winograd" computes 3 x 3 convolutions of stride 1 with fewer multiplications and larger errors
-    (`tiling.rewrite.winograd`). It is for float32, channels last, without groups or dilation. "auto" takes the faster
-    of the two algorithms.
+    (`tiling.rewrite.winograd.algorithm`). It is for float32, channels last, without groups or dilation. "auto" takes
+    the faster of the two algorithms.
 
     target="cuda" gives a `gpu.runtime.kernel.Kernel` for this process's GPU. Its arrays are CuPy arrays or DLPack
     tensors of `dtype`: "f16" (the default), "bf16" or "tf32" (float32 arrays), with w channels last, (K,R,S,C).

@@ -10,7 +10,7 @@ from cpu.runtime.plural import plural
 from search.evaluator.protocol import Details
 from search.find import MARKED, Found
 from tiling.machine import Timing
-from tiling.rewrite.winograd import Winograd
+from tiling.rewrite.winograd.algorithm import Winograd
 from tiling.text.shapes import canonical
 
 # On an idle machine the middle half of the samples lies within some percent. With a larger spread it was busy.

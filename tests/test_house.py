@@ -26,8 +26,10 @@ ROOMS = {
         *("tiling", "tiling.loops.*", "tiling.program", "tiling.program.anchors", "tiling.program.lowering"),
     },
     "tiling.rewrite": {"tiling", "tiling.arrays", "tiling.scheme", "tiling.loops.*"},
+    "tiling.rewrite.copies": {"tiling", "tiling.arrays", "tiling.scheme", "tiling.loops.*", "tiling.rewrite"},
+    "tiling.rewrite.winograd": {"tiling", "tiling.arrays", "tiling.scheme", "tiling.loops.*", "tiling.rewrite"},
     "tiling.suites": set(),
-    "tiling.text": {"tiling", "tiling.arrays", "tiling.scheme", "tiling.rewrite", "tiling.suites"},
+    "tiling.text": {"tiling", "tiling.arrays", "tiling.scheme", "tiling.rewrite.*", "tiling.suites"},
     "microkernels.tile": {"tiling.*"},
     "microkernels.scores": {"tiling.*", "microkernels.tile"},
     "microkernels.ranking": {

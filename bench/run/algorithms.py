@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tiling.rewrite.winograd import unsupported_reason
+from tiling.rewrite.winograd.algorithm import unsupported_reason
 from tiling.text.suite import Layer
 
 

@@ -7,10 +7,10 @@ from math import prod
 from microkernels.tile.isa import ISAS_OF, Isa
 from microkernels.tile.matrix import registers_of, runs_of
 from tiling.arrays.access import access_of
+from tiling.rewrite.copies.panels import LARGEST_PANEL, panel_elements
+from tiling.rewrite.copies.strips import copies_flat_pixels, unsupported_reason
 from tiling.rewrite.dot_groups import is_blocked, numbers_per_lane, scheme_in_dot_groups
-from tiling.rewrite.panels import LARGEST_PANEL, panel_elements
 from tiling.rewrite.parts import MOST_PARTS, shared_sum, unshared_reason
-from tiling.rewrite.strips import copies_flat_pixels, unsupported_reason
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import (
     DotGroup,

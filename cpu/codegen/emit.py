@@ -33,10 +33,10 @@ from tiling.loops.language import Kernel
 from tiling.loops.lowering.show import show
 from tiling.loops.lowering.stream_plan import may_stream
 from tiling.problem import Problem
-from tiling.rewrite.copies_of_x import copy_of_x
+from tiling.rewrite.copies.lower import copy_of_x
 from tiling.rewrite.dot_groups import is_blocked, scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_elements, weight_groups_of
-from tiling.rewrite.winograd import Winograd
+from tiling.rewrite.winograd.algorithm import Winograd
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Tile
 from tiling.text.shapes import canonical

@@ -21,10 +21,10 @@ from tiling.loops.language import Aligned, Decide, Do, Kernel, Mask, Scratch
 from tiling.loops.rewrite import instructions_in
 from tiling.loops.walk import bodies, buffers, walk
 from tiling.problem import Problem
-from tiling.rewrite.copies_of_x import CopyOfX, copy_of_x
-from tiling.rewrite.copy_plan import TRANSPOSED
+from tiling.rewrite.copies.im2col import COPY
+from tiling.rewrite.copies.lower import CopyOfX, copy_of_x
+from tiling.rewrite.copies.plan import TRANSPOSED
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
-from tiling.rewrite.im2col import COPY
 from tiling.rewrite.parts import shared_sum
 from tiling.rewrite.weight_groups import packed_words
 from tiling.scheme.scheme import Scheme

@@ -8,7 +8,7 @@ from cpu.codegen.operands import operand_text, operands
 from microkernels.tile.isa import Isa
 from tiling.arrays.access import access_of
 from tiling.problem import Problem
-from tiling.rewrite.copies_of_x import CopyOfX
+from tiling.rewrite.copies.lower import CopyOfX
 
 _LOOPS = """\
 /* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */"""

@@ -24,7 +24,7 @@ from tiling.loops.lowering.prefetch import LINE
 from tiling.loops.lowering.show import show
 from tiling.loops.walk import buffers, named_buffers
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes, weight_groups_of
-from tiling.rewrite.winograd import Matrix, Winograd, transforms
+from tiling.rewrite.winograd.algorithm import Matrix, Winograd, transforms
 from tiling.scheme.specifiers import SchemeError, Tile
 
 _PACKED = "W holds U: for each part of the output channels and each of {products} products the panels that it reads."

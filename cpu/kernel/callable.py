@@ -35,7 +35,7 @@ from microkernels.tile.forms import Isa
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
 from tiling.problem import Problem
-from tiling.rewrite.winograd import Winograd
+from tiling.rewrite.winograd.algorithm import Winograd
 from tiling.scheme.scheme import Scheme
 from tiling.tensor import Tensor
 from tiling.text.shapes import canonical

@@ -29,7 +29,7 @@ from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.taken_names import is_taken
 from microkernels.tile.isa import isa_named
 from tiling.problem import Problem
-from tiling.rewrite.winograd import Winograd
+from tiling.rewrite.winograd.algorithm import Winograd
 from tiling.scheme.scheme import Scheme
 from tiling.text.shapes import canonical
 

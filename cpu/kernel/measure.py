@@ -19,7 +19,7 @@ from microkernels.tile.benchmark import benchmark_scheme
 from microkernels.tile.isa import isa_named
 from microkernels.tile.microkernel import parse as parse_microkernel
 from tiling.problem import Problem
-from tiling.rewrite.winograd import TAPS, Winograd
+from tiling.rewrite.winograd.algorithm import TAPS, Winograd
 from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse
 from tiling.text.shapes import problem_of

@@ -24,13 +24,13 @@ from tiling.program.rewrite.factor_sums import factored_sums
 from tiling.program.rewrite.inline import inlined
 from tiling.program.rewrite.split_sums import split_sums
 from tiling.program.rewrite.transpose_operands import transposed_operands
-from tiling.rewrite.copies_of_x import CopyOfX
-from tiling.rewrite.im2col import COPY
+from tiling.rewrite.copies.im2col import COPY
+from tiling.rewrite.copies.lower import CopyOfX
 from tiling.rewrite.parts import lower_addition, with_addition
 from tiling.rewrite.weight_groups import WeightGroups
-from tiling.rewrite.winograd import Winograd
-from tiling.rewrite.winograd_loops import lower_around, with_product
-from tiling.rewrite.winograd_weights import lower_weights
+from tiling.rewrite.winograd.algorithm import Winograd
+from tiling.rewrite.winograd.loops import lower_around, with_product
+from tiling.rewrite.winograd.weights import lower_weights
 
 COPY_OF_X = "copy_of_x"  # the function that copies x before a kernel computes
 INPUT = "input"  # what is copied

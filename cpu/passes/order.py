@@ -58,10 +58,10 @@ from tiling.loops.lowering.prefetch_plan import plan_prefetches
 from tiling.loops.passes import Pass
 from tiling.loops.walk import walk
 from tiling.program.dtypes import WIDTH
-from tiling.rewrite.im2col import COPY
-from tiling.rewrite.laid_out import LAY_OUT
-from tiling.rewrite.panels import plan_panels
-from tiling.rewrite.transposed import ROWS
+from tiling.rewrite.copies.im2col import COPY
+from tiling.rewrite.copies.laid_out import LAY_OUT
+from tiling.rewrite.copies.panels import plan_panels
+from tiling.rewrite.copies.transposed import ROWS
 
 
 @dataclass(frozen=True)

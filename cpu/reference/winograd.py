@@ -15,7 +15,7 @@ import numpy as np
 from cpu.reference.epilogue import finished
 from cpu.reference.oracle import reference
 from tiling.problem import Problem
-from tiling.rewrite.winograd import TAPS, Matrix, tile_grid, transforms
+from tiling.rewrite.winograd.algorithm import TAPS, Matrix, tile_grid, transforms
 
 
 def winograd_integers(problem: Problem, m: int, seed: int = 0) -> tuple[np.ndarray, ...]:

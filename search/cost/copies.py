@@ -12,7 +12,7 @@ from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import PIXELS
 from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.machine import Machine
-from tiling.rewrite.copy_plan import STRIPS, CopyPlan, plan_copy
+from tiling.rewrite.copies.plan import STRIPS, CopyPlan, plan_copy
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Lambda, Rest, Stage, Tile

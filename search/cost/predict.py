@@ -23,7 +23,7 @@ from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.loops.lowering.stream_plan import may_stream, outgrows
 from tiling.machine import Machine
 from tiling.problem import Problem
-from tiling.rewrite.panels import visits_of_panel
+from tiling.rewrite.copies.panels import visits_of_panel
 from tiling.scheme.scheme import Scheme
 
 # The model, with the constants of `search.cost.costs`:

@@ -43,7 +43,7 @@ from tiling.loops.passes import names
 from tiling.machine import Machine, Timing
 from tiling.problem import Problem, ProblemError
 from tiling.rewrite.unvectorised import vectorised
-from tiling.rewrite.winograd import Winograd
+from tiling.rewrite.winograd.algorithm import Winograd
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Tile
 from tiling.text.shapes import canonical

@@ -15,7 +15,7 @@ from search.space.winograd import WinogradCandidate, explain_winograd
 from search.tuner.measured import AnyScheme
 from search.tuner.target import Target
 from tiling.machine import Machine
-from tiling.rewrite.winograd import Winograd
+from tiling.rewrite.winograd.algorithm import Winograd
 
 
 def details(scheme: AnyScheme, target: Target, machine: Machine) -> Details:

@@ -13,7 +13,7 @@ from search.tuner.measured import AnyScheme
 from search.tuner.target import Target
 from tiling.machine import Machine, Timing
 from tiling.problem import Problem
-from tiling.rewrite.winograd import Winograd
+from tiling.rewrite.winograd.algorithm import Winograd
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import SchemeError
 

@@ -29,7 +29,7 @@ from tiling.rewrite.dot_groups import in_dot_groups, matrix_dot_group, scheme_fr
 from tiling.rewrite.grouped import beside_each_other
 from tiling.rewrite.parts import in_parts, scheme_from_parts
 from tiling.rewrite.pointwise import along_pixels
-from tiling.rewrite.winograd import Winograd, unsupported_reason
+from tiling.rewrite.winograd.algorithm import Winograd, unsupported_reason
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import DotGroup
 from tiling.text.notation import parse

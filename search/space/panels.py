@@ -7,7 +7,7 @@ must hold the panel.
 from __future__ import annotations
 
 from tiling.arrays.access import access_of
-from tiling.rewrite.panels import LARGEST_PANEL, is_row_loop, panel_elements
+from tiling.rewrite.copies.panels import LARGEST_PANEL, is_row_loop, panel_elements
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Stage
 

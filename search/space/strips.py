@@ -1,4 +1,4 @@
-"""Where a scheme may copy x strip by strip, S(x), with flattened pixels (`tiling.rewrite.laid_out`).
+"""Where a scheme may copy x strip by strip, S(x), with flattened pixels (`tiling.rewrite.copies.laid_out`).
 
 All loops inside read the strip, so S(x) stands outside the loops over k, right inside loops over pixels. Neighbouring
 strips overlap by the reach of a window, so strips are long; a cache must hold each.
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import PIXELS
+from tiling.rewrite.copies.strips import copies_flat_pixels, unsupported_reason
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
-from tiling.rewrite.strips import copies_flat_pixels, unsupported_reason
 from tiling.scheme.compose import divisors
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import SchemeError, Specifier, Stage, Tile

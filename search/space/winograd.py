@@ -19,7 +19,7 @@ from search.space.explain import aligned, microseconds
 from search.space.space import candidates, trusted
 from tiling.machine import Machine
 from tiling.problem import Problem
-from tiling.rewrite.winograd import Matrix, Winograd, product_problem, tile_grid, transforms
+from tiling.rewrite.winograd.algorithm import Matrix, Winograd, product_problem, tile_grid, transforms
 
 # A direct convolution takes 9 multiplications an output, F(2) takes 4 and F(4) 2.25. F(3) lies between in every
 # respect.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from tiling.machine import Timing
-from tiling.rewrite.winograd import Winograd
+from tiling.rewrite.winograd.algorithm import Winograd
 from tiling.scheme.scheme import Scheme
 
 AnyScheme = Scheme | Winograd

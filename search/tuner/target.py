@@ -26,10 +26,10 @@ class Target:
     """One CPU or GPU and how it is used. Equal targets share measurements.
 
     machine: the fingerprint of the CPU or GPU. isa: an instruction set, or a GPU's architecture. algorithm: "direct",
-    the definition; "winograd" (`tiling.rewrite.winograd`); "auto", the faster of the two. device: a GPU's name. absent:
-    why no kernel can run here; empty where kernels can run. cache: "warm" where a call finds its arrays where the call
-    before left them; "cold" where it finds them in memory. cluster: the address of the `dask.distributed` scheduler
-    whose workers try candidates; empty where this machine does.
+    the definition; "winograd" (`tiling.rewrite.winograd.algorithm`); "auto", the faster of the two. device: a GPU's
+    name. absent: why no kernel can run here; empty where kernels can run. cache: "warm" where a call finds its arrays
+    where the call before left them; "cold" where it finds them in memory. cluster: the address of the
+    `dask.distributed` scheduler whose workers try candidates; empty where this machine does.
     """
 
     name: str

@@ -10,7 +10,7 @@ from search.space.panels import with_panels
 from search.space.space import candidates
 from tests.support.model_cases import CATALOG, MACHINE
 from tiling.operators import conv2d
-from tiling.rewrite.panels import panel_elements, visits_of_panel
+from tiling.rewrite.copies.panels import panel_elements, visits_of_panel
 from tiling.rewrite.pointwise import pointwise2d
 from tiling.scheme.specifiers import Stage
 from tiling.text.notation import parse

@@ -22,7 +22,7 @@ from tests.support.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
 from tiling.arrays.footprint import footprint
 from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.operators import conv2d, in_layout, matmul
-from tiling.rewrite.copy_plan import ALIGNED, SIDES, plan_copy
+from tiling.rewrite.copies.plan import ALIGNED, SIDES, plan_copy
 from tiling.rewrite.dot_groups import in_dot_groups, matrix_dot_group, scheme_in_dot_groups
 from tiling.rewrite.pointwise import pointwise2d
 from tiling.text.notation import parse

@@ -42,9 +42,9 @@ from tiling.loops.rewrite import instructions_in, parts_of
 from tiling.loops.walk import inside
 from tiling.operators import LAYOUTS, conv2d, matmul
 from tiling.problem import Problem
+from tiling.rewrite.copies.laid_out import lower_points
 from tiling.rewrite.dot_groups import is_blocked, scheme_in_dot_groups
 from tiling.rewrite.grouped import beside_each_other
-from tiling.rewrite.laid_out import lower_points
 from tiling.rewrite.pointwise import along_pixels
 from tiling.rewrite.weight_groups import packed_elements, weight_groups_of
 from tiling.scheme.scheme import Scheme

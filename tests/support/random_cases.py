@@ -22,6 +22,8 @@ from tiling.epilogue import fused
 from tiling.loops.lowering.nest import Loop, Node, RegisterTile, nest_of
 from tiling.operators import LAYOUTS, conv2d, matmul
 from tiling.problem import Problem
+from tiling.rewrite.copies.strips import copies_flat_pixels
+from tiling.rewrite.copies.strips import unsupported_reason as refused_strip
 from tiling.rewrite.dot_groups import (
     in_dot_groups,
     is_narrow,
@@ -32,9 +34,7 @@ from tiling.rewrite.dot_groups import (
 from tiling.rewrite.grouped import beside_each_other
 from tiling.rewrite.parts import unshared_reason
 from tiling.rewrite.pointwise import along_pixels
-from tiling.rewrite.strips import copies_flat_pixels
-from tiling.rewrite.strips import unsupported_reason as refused_strip
-from tiling.rewrite.winograd import SIZES, TAPS, Winograd, product_problem, tile_grid
+from tiling.rewrite.winograd.algorithm import SIZES, TAPS, Winograd, product_problem, tile_grid
 from tiling.scheme.compose import divisors
 from tiling.scheme.counts import dot_groups_of_window
 from tiling.scheme.scheme import Scheme

@@ -16,7 +16,7 @@ from tests.support.passes import by_loops, same_meaning
 from tiling.loops.language import Kernel
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.passes import LOWER
-from tiling.rewrite.winograd import Winograd, transforms
+from tiling.rewrite.winograd.algorithm import Winograd, transforms
 
 MOST_FLOPS = 10_000  # more only takes the interpreter longer
 

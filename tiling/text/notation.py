@@ -1,8 +1,8 @@
 """The text form of a scheme: `T(w,136) L(h, 2x11 + 1x12) S(y) T(c,128) U(h,λ) U(k,2) V(k,16)`.
 
 `parse(problem, scheme.text) == scheme` for every scheme. White space is free; `lambda` and `l` may stand for λ. A text
-that begins with `F(4x4,3x3) B(28,64)` means Winograd's algorithm (`tiling.rewrite.winograd`), and goes on with the
-scheme of one product.
+that begins with `F(4x4,3x3) B(28,64)` means Winograd's algorithm (`tiling.rewrite.winograd.algorithm`), and goes on
+with the scheme of one product.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from tiling.problem import Problem
-from tiling.rewrite.winograd import Winograd, check_block, product_problem
+from tiling.rewrite.winograd.algorithm import Winograd, check_block, product_problem
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import (
     LAMBDA,

@@ -19,7 +19,7 @@ from tiling.loops.lowering.prefetch import Piece
 from tiling.loops.lowering.prefetch_plan import Plan
 from tiling.loops.rewrite import places
 from tiling.problem import Problem
-from tiling.rewrite.laid_out import row_of
+from tiling.rewrite.copies.laid_out import row_of
 
 
 @dataclass(frozen=True)

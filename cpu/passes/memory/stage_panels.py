@@ -49,7 +49,7 @@ from tiling.loops.language import (
 from tiling.loops.rewrite import parts_of, places, with_values
 from tiling.loops.walk import inside, walk, with_blocks
 from tiling.problem import Problem
-from tiling.rewrite.panels import PanelPlan
+from tiling.rewrite.copies.panels import PanelPlan
 
 PANEL, UNPACKED = "panel", "unpacked"
 

@@ -6,8 +6,8 @@
         acc[…] += dot_bf16(X[n, 0, w + w_u + 8*r + s, word], …            acc[…] += dot_bf16(panel[0, …, word], …
 
 Each worker has one panel. `laid_out` copies the points of a strip from the rows of x, with the zeros between rows
-(`tiling.rewrite.laid_out`). From here on X is x as the caller hands it over, and its points are in memory strip by
-strip.
+(`tiling.rewrite.copies.laid_out`). From here on X is x as the caller hands it over, and its points are in memory strip
+by strip.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tiling.loops.lowering.arrays import arrays
 from tiling.loops.rewrite import with_values
 from tiling.loops.walk import with_blocks
 from tiling.problem import Problem
-from tiling.rewrite.laid_out import LAY_OUT, STRIP, lay_out
+from tiling.rewrite.copies.laid_out import LAY_OUT, STRIP, lay_out
 
 
 def stage_strips(kernel: Kernel, problem: Problem, dots: Problem) -> Kernel:

@@ -58,7 +58,7 @@ from tiling.loops.lowering.tile import ACCUMULATORS, FIRST
 from tiling.loops.rewrite import parts_of
 from tiling.loops.walk import buffers, for_each_worker, walk, with_blocks
 from tiling.problem import Problem
-from tiling.rewrite.laid_out import STRIP
+from tiling.rewrite.copies.laid_out import STRIP
 
 Shapes = tuple[Buffer, ...]
 

@@ -38,7 +38,7 @@ from tiling.operators import LAYOUTS, in_layout
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import in_dot_groups, scheme_from_dot_groups, scheme_in_dot_groups
 from tiling.rewrite.pointwise import along_pixels
-from tiling.rewrite.winograd import unsupported_reason
+from tiling.rewrite.winograd.algorithm import unsupported_reason
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, problem_of, suite

@@ -137,7 +137,7 @@ def test_a_panel_inside_branches_is_large_enough(tmp_path):
 
 @pytest.mark.slow
 def test_a_panel_that_is_too_small_is_caught(tmp_path, monkeypatch):
-    monkeypatch.setattr("tiling.rewrite.panels.panel_elements", lambda scheme: 12 * 100 - 16)
+    monkeypatch.setattr("tiling.rewrite.copies.panels.panel_elements", lambda scheme: 12 * 100 - 16)
     with pytest.raises(AssertionError, match="AddressSanitizer: heap-buffer-overflow"):
         check_sanitized(named("pixels, a panel of all", "portable"), tmp_path)
 

@@ -31,7 +31,7 @@ from tiling.arguments import ArgumentError
 from tiling.epilogue import fused
 from tiling.operators import conv2d
 from tiling.problem import ProblemError
-from tiling.rewrite.winograd import SIZES, Winograd, product_problem, tile_grid, transforms
+from tiling.rewrite.winograd.algorithm import SIZES, Winograd, product_problem, tile_grid, transforms
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, suite

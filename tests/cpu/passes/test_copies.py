@@ -29,10 +29,10 @@ from tiling.loops.language import Kernel
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 from tiling.operators import conv2d
-from tiling.rewrite.copies_of_x import CopyOfX, copy_of_x
-from tiling.rewrite.copy_plan import ALIGNED
+from tiling.rewrite.copies.laid_out import lower_points
+from tiling.rewrite.copies.lower import CopyOfX, copy_of_x
+from tiling.rewrite.copies.plan import ALIGNED
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
-from tiling.rewrite.laid_out import lower_points
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Tile
 from tiling.text.notation import parse

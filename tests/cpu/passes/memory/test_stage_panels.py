@@ -34,7 +34,7 @@ from tiling.loops.meaning.memory import Fault
 from tiling.loops.rewrite import places
 from tiling.loops.walk import buffers, walk
 from tiling.operators import conv2d
-from tiling.rewrite.panels import PanelPlan, panel_elements, plan_panels
+from tiling.rewrite.copies.panels import PanelPlan, panel_elements, plan_panels
 from tiling.rewrite.pointwise import pointwise2d
 from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse

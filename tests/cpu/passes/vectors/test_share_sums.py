@@ -9,7 +9,7 @@ import pytest
 from cpu.passes.vectors.share_sums import share_sums
 from tiling.loops.language import Comment, Function, Kernel, Let, Load
 from tiling.loops.sums import Terms, sum_of, terms_of
-from tiling.rewrite.winograd import SIZES, transforms
+from tiling.rewrite.winograd.algorithm import SIZES, transforms
 
 
 def shared(*lets) -> list[Let]:

@@ -1,4 +1,4 @@
-"""The copy of x that a kernel makes before it computes, as plain loops. `copy_plan` says which one."""
+"""The copy of x that a kernel makes before it computes, as plain loops. `plan.py` says which one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from tiling.dtypes import OPERAND_DTYPES
 from tiling.loops.language import Kernel
-from tiling.rewrite.copy_plan import ALIGNED, FILLED, OVERLAP, POINTS, SIDES, STRIPS, TRANSPOSED, WINDOW, plan_copy
+from tiling.rewrite.copies.im2col import lower_copy
+from tiling.rewrite.copies.laid_out import lower_points
+from tiling.rewrite.copies.plan import ALIGNED, FILLED, OVERLAP, POINTS, SIDES, STRIPS, TRANSPOSED, WINDOW, plan_copy
+from tiling.rewrite.copies.transposed import lower_transposed
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
-from tiling.rewrite.im2col import lower_copy
-from tiling.rewrite.laid_out import lower_points
-from tiling.rewrite.transposed import lower_transposed
 from tiling.scheme.scheme import Scheme
 
 

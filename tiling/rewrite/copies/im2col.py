@@ -1,4 +1,4 @@
-"""The copies of x that a kernel of dot groups makes first, as plain loops (`tiling.rewrite.copy_plan` says when).
+"""The copies of x that a kernel of dot groups makes first, as plain loops (`tiling.rewrite.copies.plan` says when).
 
     filled     3 channels of bf16 ──►  2 words a pixel, the last number 0
     window     for each column of y the whole row of its window, taps and channels in one run of words
@@ -17,7 +17,7 @@ from math import prod
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Body, Buffer, For, If, Inside, Kernel, Load, Number, Statement, Store
 from tiling.problem import Problem
-from tiling.rewrite.copy_plan import ALIGNED, OVERLAP, SIDES, WINDOW
+from tiling.rewrite.copies.plan import ALIGNED, OVERLAP, SIDES, WINDOW
 from tiling.rewrite.dot_groups import dot_group_of, padded_window, pixel_of_windows
 from tiling.scheme.scheme import Scheme
 from tiling.tensor import Window

@@ -10,9 +10,9 @@ from tests.support.loops import statements
 from tiling.loops.language import Do, For, Kernel, Store
 from tiling.loops.meaning.interpret import interpret
 from tiling.operators import conv2d, matmul
-from tiling.rewrite.copy_plan import ALIGNED, plan_copy
+from tiling.rewrite.copies.im2col import Im2col, lower_copy
+from tiling.rewrite.copies.plan import ALIGNED, plan_copy
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
-from tiling.rewrite.im2col import Im2col, lower_copy
 from tiling.text.notation import parse
 
 

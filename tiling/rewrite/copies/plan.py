@@ -1,4 +1,4 @@
-"""The plan of the copy of x that a kernel makes, as data. `copies_of_x` and the pass `stage_strips` write it as loops,
+"""The plan of the copy of x that a kernel makes, as data. `lower.py` and the pass `stage_strips` write it as loops,
 the cost model prices it.
 
     transposed  tiles read vectors or words of channels, which lie apart in x

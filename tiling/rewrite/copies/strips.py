@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import PIXELS, flat_pixels_of
+from tiling.rewrite.copies.panels import LARGEST_PANEL
 from tiling.rewrite.dot_groups import points_of, scheme_in_dot_groups
-from tiling.rewrite.panels import LARGEST_PANEL
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Lambda, Stage
 

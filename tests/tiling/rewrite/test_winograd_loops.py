@@ -16,8 +16,8 @@ from tiling.loops.language import Call, For
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.walk import walk as walked
 from tiling.operators import conv2d
-from tiling.rewrite.winograd import transforms
-from tiling.rewrite.winograd_loops import lower_around, point_strides
+from tiling.rewrite.winograd.algorithm import transforms
+from tiling.rewrite.winograd.loops import lower_around, point_strides
 from tiling.text.notation import parse
 
 SMALL = conv2d(n=2, c=3, h=5, w=4, k=6, r=3, s=3, padding=1)

@@ -33,8 +33,8 @@ from tiling.loops.language import (
     Store,
 )
 from tiling.problem import Problem
+from tiling.rewrite.copies.im2col import COPY
 from tiling.rewrite.dot_groups import numbers_per_lane
-from tiling.rewrite.im2col import COPY
 from tiling.tensor import FlatPixels
 
 LAY_OUT, FIRST = "laid_out", "first"  # the function that copies a strip, and the point that the strip begins with

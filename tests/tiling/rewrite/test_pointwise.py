@@ -16,7 +16,7 @@ from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import ProblemError
 from tiling.rewrite.pointwise import along_pixels, pointwise2d
-from tiling.rewrite.winograd import unsupported_reason
+from tiling.rewrite.winograd.algorithm import unsupported_reason
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, problem_of

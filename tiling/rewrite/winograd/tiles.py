@@ -28,7 +28,7 @@ from tiling.loops.language import (
 )
 from tiling.loops.lowering.epilogue import epilogue_of
 from tiling.loops.sums import sum_of
-from tiling.rewrite.winograd import Matrix, Winograd, transforms
+from tiling.rewrite.winograd.algorithm import Matrix, Winograd, transforms
 
 OfVector = Callable[[Index], Body]  # what is done to the vector that begins at a channel
 

@@ -39,8 +39,8 @@ from tiling.loops.language import (
 from tiling.loops.lowering.arrays import arrays
 from tiling.loops.rewrite import with_buffers
 from tiling.rewrite.weight_groups import packed_elements
-from tiling.rewrite.winograd import Winograd, odd_lines
-from tiling.rewrite.winograd_tiles import Tiles, at_point
+from tiling.rewrite.winograd.algorithm import Winograd, odd_lines
+from tiling.rewrite.winograd.tiles import Tiles, at_point
 
 PRODUCT = "product"  # the function that multiplies: views X of V, W of W, Y of M
 IMAGE = "image"  # counts the images of X and Y

@@ -33,7 +33,7 @@ from tiling.loops.language import (
 from tiling.loops.lowering.arrays import axes_of
 from tiling.loops.walk import with_blocks
 from tiling.rewrite.weight_groups import packed_elements
-from tiling.rewrite.winograd import TAPS, Winograd
+from tiling.rewrite.winograd.algorithm import TAPS, Winograd
 
 PACK = "pack_product"
 

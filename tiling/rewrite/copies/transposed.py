@@ -43,8 +43,8 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.problem import Problem
+from tiling.rewrite.copies.im2col import COPY
 from tiling.rewrite.dot_groups import numbers_per_lane, padded_window
-from tiling.rewrite.im2col import COPY
 from tiling.tensor import Window
 
 ROWS = "r"  # the vectors of a block, one for each word of channels

@@ -16,9 +16,9 @@ from tiling.loops.language import Buffer
 from tiling.loops.meaning.memory import NUMPY
 from tiling.loops.walk import buffers
 from tiling.operators import conv2d
-from tiling.rewrite.copies_of_x import copy_of_x
-from tiling.rewrite.copy_plan import ALIGNED, FILLED, OVERLAP, POINTS, SIDES, STRIPS, TRANSPOSED, WINDOW, plan_copy
-from tiling.rewrite.laid_out import STRIP
+from tiling.rewrite.copies.laid_out import STRIP
+from tiling.rewrite.copies.lower import copy_of_x
+from tiling.rewrite.copies.plan import ALIGNED, FILLED, OVERLAP, POINTS, SIDES, STRIPS, TRANSPOSED, WINDOW, plan_copy
 from tiling.text.notation import parse
 
 
