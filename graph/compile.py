@@ -20,10 +20,10 @@ from graph.kernels import products_of
 from graph.model.language import ModelError
 from graph.plan import ALGORITHMS, Plan, works_of
 from graph.turns import random_inputs
+from search.commands.options import FAILURES, c_name, folder, seconds, whole
+from search.commands.progress import counted
 from search.evaluator.files import writable
-from search.options import FAILURES, c_name, folder, seconds, whole
-from search.progress import counted
-from search.ranked import rank_first
+from search.flow.ranked import rank_first
 from tilewright_entry import run
 from tiling.problem import ProblemError
 

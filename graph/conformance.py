@@ -32,8 +32,8 @@ from graph.model.language import ModelError
 from graph.onnx.inputs import bound_by, flattened
 from graph.onnx.reading import BINDABLE
 from graph.plan import Plan
-from search.options import whole
-from search.progress import Stage, counted
+from search.commands.options import whole
+from search.commands.progress import Stage, counted
 from tilewright_entry import run
 
 PASSED, REFUSED, WRONG = "passed", "refused", "wrong"

@@ -9,11 +9,11 @@ from typing import Any  # a product's scheme, and its source
 
 from cpu.runtime.compiler.library import compiled_object
 from cpu.runtime.machine.host import host
+from search.commands.progress import Stage
 from search.evaluator.cpu import CpuBackend
 from search.evaluator.errors import CompileError
 from search.evaluator.programs import text_of
-from search.generate import kernel_for
-from search.progress import Stage
+from search.flow.generate import kernel_for
 from tiling.problem import Problem
 from tiling.program.infer import Sized
 
@@ -90,7 +90,7 @@ class Kernels:
     ) -> Mapping[Work, Kernel]:
         """A kernel for every different work, compiled on all cores. schemes: those of the products.
 
-        Raises ToolchainError and CacheError, and what `search.generate.kernel_for` raises where a scheme does not
+        Raises ToolchainError and CacheError, and what `search.flow.generate.kernel_for` raises where a scheme does not
         compile.
         """
         all_ = list(dict.fromkeys(works))

@@ -23,10 +23,10 @@ from graph.model.layouts import asked, with_layouts
 from graph.model.regions import kernel_steps
 from graph.open_model import OpenModel, axes_of, is_open
 from graph.tuning import tuned
-from search import in_models
-from search.ahead import choices
+from search.commands.progress import Stage
 from search.evaluator.cpu import CpuBackend, cpu_backend
-from search.progress import Stage
+from search.flow import in_models
+from search.flow.ahead import choices
 from tiling.problem import Problem
 from tiling.program.infer import Sized
 

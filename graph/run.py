@@ -16,7 +16,7 @@ from graph.compiled import CompiledModel, load_model
 from graph.model.language import ModelError
 from graph.open_model import OpenModel
 from graph.plan import compile_model
-from search.options import FAILURES, folder, whole
+from search.commands.options import FAILURES, folder, whole
 from tilewright_entry import run
 from tiling.problem import ProblemError
 

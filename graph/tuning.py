@@ -24,11 +24,11 @@ from cpu.runtime.processes.worker import CandidateError, Worker
 from graph.compiled import placed
 from graph.kernels import Kernels, object_of
 from graph.model.errors import ModelError
-from search import in_models
-from search.ahead import candidates
+from search.commands.progress import Stage
 from search.evaluator.errors import CompileError, SchemeError
 from search.evaluator.protocol import CANDIDATE_SECONDS, Evaluator
-from search.progress import Stage
+from search.flow import in_models
+from search.flow.ahead import candidates
 from tiling.machine import Timing
 from tiling.problem import Problem
 

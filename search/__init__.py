@@ -8,22 +8,12 @@
 
 In this folder, and in its rooms:
 
-    find        problem, target ──► Found: candidates, measurement, last check, earlier choices
-    recorded    what find reads from the store and writes to it
-    generate    the Python entry points
-    ahead       the model's choices for many problems at once, listed on all cores
-    in_models   what is measured of kernels inside whole models, in the same store
-    command     the command lines of conv and matmul
-    composition which microkernels the layers of a suite are composed of
-    options     the options that the command lines of all packages share
-    debug       TILEWRIGHT_DEBUG
     console     `tilewright conv | matmul | program | microkernels | bench | cache | calibrate …`
     conv        the command `python -m search.conv`
     matmul      the command `python -m search.matmul`
     program     the command `python -m search.program`
-    ranked      ranks the microkernels before the first search
-    progress    shows a search under way on a terminal
-    report      the result of one search, as text for people and as one JSON object for programs
+    commands/   what these do: options, progress, reports
+    flow/       the way from a problem and a target to a kernel
     cost/       what a scheme costs: bytes into each cache, and time
     space/      which schemes there are for a problem, best first
     tuner/      what a search is asked for, what it measures, and what it chooses
@@ -52,7 +42,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with tilewright_entry.loading():
         if name in _ENTRY_POINTS:
-            from search import generate
+            from search.flow import generate
 
             return getattr(generate, name)
         if name in _ERRORS:

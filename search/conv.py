@@ -11,8 +11,8 @@ SHAPE_HELP = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line and returns the exit code (`search.command.main`)."""
-    from search.command import main as search
+    """Runs the command line and returns the exit code (`search.commands.products.main`)."""
+    from search.commands.products import main as search
     from tiling.text.shapes import parse_shape
 
     return search("python -m search.conv", parse_shape, SHAPE_HELP, arguments)

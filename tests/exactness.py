@@ -24,7 +24,7 @@ from cpu.runtime.processes.pool import Task, run_all
 from cpu.runtime.processes.worker import CandidateError
 from microkernels.tile.isa import EVERY_ISA, isa_named
 from microkernels.tile.microkernel import OPERATOR_DIMS
-from search.options import natural, whole
+from search.commands.options import natural, whole
 from tests.support.guard import PLACES, check_guarded
 from tests.support.random_cases import Case, case
 from tiling.arrays.access import access_of

@@ -14,7 +14,7 @@ from bench.report.sections import placed
 from bench.run.layers import run_layer
 from cpu.runtime.processes.worker import CandidateError, OutOfMemory
 from search.evaluator.protocol import Backend
-from search.find import OVERRUN
+from search.flow.find import OVERRUN
 from search.tuner.tune import TuningError
 from tiling.problem import ProblemError
 from tiling.scheme.specifiers import SchemeError

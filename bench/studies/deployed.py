@@ -22,10 +22,10 @@ from cpu.runtime.compiler.toolchain import CompileError, find_compiler
 from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.processes.worker import CandidateError
 from microkernels.scores.database import readable
+from search.commands.options import FAILURES, seconds, whole
 from search.evaluator.cpu import CpuBackend, cpu_backend
-from search.find import DEFAULT_BUDGET
-from search.generate import kernel_for
-from search.options import FAILURES, seconds, whole
+from search.flow.find import DEFAULT_BUDGET
+from search.flow.generate import kernel_for
 from tiling.machine import Timing
 from tiling.problem import Problem, ProblemError
 from tiling.scheme.scheme import Scheme

@@ -27,9 +27,9 @@ from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
 from microkernels.ranking.offline import machine_catalog
 from microkernels.scores.database import FILE_NAME, data_folder
+from search.commands.options import FAILURES, seconds, whole
 from search.evaluator.cpu import CpuBackend, cpu_backend
-from search.find import DEFAULT_TRIALS, Found, find
-from search.options import FAILURES, seconds, whole
+from search.flow.find import DEFAULT_TRIALS, Found, find
 from search.tuner.measured import AnyScheme, Measured
 from tiling.machine import Timing
 from tiling.problem import Problem, ProblemError

@@ -26,10 +26,10 @@ from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.database import readable
 from microkernels.tile.isa import isa_named
+from search.commands.options import FAILURES, seconds, whole
 from search.evaluator.cpu import CpuBackend, cpu_backend
-from search.find import DEFAULT_BUDGET
-from search.generate import kernel_for
-from search.options import FAILURES, seconds, whole
+from search.flow.find import DEFAULT_BUDGET
+from search.flow.generate import kernel_for
 from search.tuner.dtypes import on_cpu
 from tiling.epilogue import fused
 from tiling.machine import Timing

@@ -19,7 +19,7 @@ from bench.run.journal import alone
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
-from search.options import FAILURES
+from search.commands.options import FAILURES
 
 SHAPE = "resnet18:R2"
 _CALL = """

@@ -34,7 +34,7 @@ from graph.differences import apart
 from graph.plan import ALGORITHMS, Plan
 from graph.turns import random_inputs
 from microkernels.scores.database import readable
-from search.options import FAILURES, seconds, whole
+from search.commands.options import FAILURES, seconds, whole
 
 ROUNDS = 15
 _TURN_SECONDS = 0.2  # several calls, or one: the first of a turn finds the caches as the other side left them

@@ -36,8 +36,8 @@ from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.database import readable
-from search.generate import generate_program
-from search.options import FAILURES, whole
+from search.commands.options import FAILURES, whole
+from search.flow.generate import generate_program
 from tiling.problem import ProblemError
 
 ROUNDS = 40

@@ -14,7 +14,7 @@ import numpy as np
 
 from cpu.kernel.arguments import aligned
 from cpu.runtime.processes.worker import CandidateError
-from search.generate import generate_program
+from search.flow.generate import generate_program
 
 ROUNDS = 15
 TURN_SECONDS = 0.01

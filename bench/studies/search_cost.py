@@ -32,10 +32,10 @@ from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.processes.worker import CandidateError
 from microkernels.scores.database import readable
+from search.commands.options import FAILURES, seconds, whole
 from search.evaluator.cpu import CpuBackend, cpu_backend
-from search.find import DEFAULT_TRIALS, find
-from search.options import FAILURES, seconds, whole
-from search.ranked import rank_first
+from search.flow.find import DEFAULT_TRIALS, find
+from search.flow.ranked import rank_first
 from tiling.machine import Timing
 from tiling.problem import Problem, ProblemError
 from tiling.scheme.specifiers import SchemeError

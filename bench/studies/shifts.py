@@ -30,8 +30,8 @@ from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.database import readable
-from search.generate import generate_matmul, generate_program
-from search.options import FAILURES, whole
+from search.commands.options import FAILURES, whole
+from search.flow.generate import generate_matmul, generate_program
 from tiling.problem import ProblemError
 from tiling.program.operators import program_of
 from tiling.text.shapes import suite

@@ -29,7 +29,7 @@ from graph import ModelError
 from graph.compiled import CompiledModel
 from graph.plan import Plan
 from microkernels.scores.database import readable
-from search.options import FAILURES, whole
+from search.commands.options import FAILURES, whole
 
 NEAR = 1e-4
 CALLS = 6

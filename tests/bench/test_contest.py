@@ -12,7 +12,7 @@ from bench.run.contest import contest
 from bench.run.layers import run_layer
 from cpu.runtime.processes.worker import CandidateError
 from search.evaluator.cpu import cpu_backend
-from search.find import Found
+from search.flow.find import Found
 from search.tuner.measured import Measured
 from tests.support.made_up_search import PROBLEM, Made, made_up_backend
 from tiling.epilogue import fused

@@ -9,7 +9,7 @@ from onnx import helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 
 from graph import ModelError, compile_model, plan
-from search import ahead
+from search.flow import ahead
 from tests.support.onnx_models import model
 
 node = helper.make_node

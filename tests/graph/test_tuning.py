@@ -20,7 +20,7 @@ from cpu.runtime.processes.worker import CandidateError
 from graph import tuning
 from graph.plan import Plan, products_of, works_of
 from microkernels.scores.database import FILE_NAME
-from search import in_models
+from search.flow import in_models
 from search.tuner import store
 from tests.support.onnx_models import model, whole
 from tiling.machine import Timing

@@ -134,7 +134,7 @@ def test_a_choice_in_doubt_stays_while_the_machine_is_busy(kept_in_doubt, monkey
     schemes, key, kind = kept_in_doubt
     before = store.choice(key, kind)
     monkeypatch.setattr("search.evaluator.cpu.busy", lambda threads: BUSY)
-    monkeypatch.setattr("search.find.tuned", lambda *_, **__: pytest.fail("measured on a busy machine"))
+    monkeypatch.setattr("search.flow.find.tuned", lambda *_, **__: pytest.fail("measured on a busy machine"))
     with pytest.warns(RuntimeWarning, match="2 of 9 schemes were only timed while .* the choice is in doubt"):
         kernel = generate_conv(**SMALL)
     assert kernel.scheme == schemes[2] and kernel.timing.disturbed and store.choice(key, kind) == before

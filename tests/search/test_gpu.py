@@ -36,7 +36,7 @@ from search.conv import main as conv_command
 from search.evaluator.gpu import gpu_target
 from search.evaluator.gpu_check import exact_case, real_case, stepwise
 from search.evaluator.gpu_report import reason
-from search.find import find
+from search.flow.find import find
 from search.matmul import main as matmul_command
 from search.tuner.dtypes import on_gpu
 from tests.support.gpu_cases import expected, integers, product_scheme
@@ -411,6 +411,7 @@ def test_generate_refuses(wrong, raised, message):
 
 def test_a_cpu_search_loads_nothing_of_the_gpu():
     program = (
-        "import sys; import search.command, search.generate, search.conv; print([m for m in sys.modules if 'gpu' in m])"
+        "import sys; import search.commands.products, search.flow.generate, search.conv;"
+        "print([m for m in sys.modules if 'gpu' in m])"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "[]\n"

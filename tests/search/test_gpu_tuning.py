@@ -25,9 +25,9 @@ from search import generate_matmul
 from search.evaluator import gpu_measure
 from search.evaluator.cuda import cuda_backend
 from search.evaluator.gpu_check import exact_case, placed, real_case
-from search.find import find
+from search.flow.find import find
+from search.flow.recorded import passed
 from search.matmul import main as matmul_command
-from search.recorded import passed
 from search.tuner import store
 from search.tuner.dtypes import on_gpu
 from search.tuner.measured import Measured
@@ -89,7 +89,7 @@ def test_generate_keeps_what_it_tuned(stand_in, monkeypatch):
     inputs = integers(PROBLEM)
     output = kernel(*(cupy.asarray(array.astype(np.float16)) for array in inputs))
     np.testing.assert_array_equal(np.asarray(output, np.float32), expected(PROBLEM, *inputs))
-    monkeypatch.setattr("search.find.tuned", None)
+    monkeypatch.setattr("search.flow.find.tuned", None)
     assert generate_matmul(m=40, n=24, k=56, target="cuda", tune="measure").scheme == kernel.scheme
 
 
@@ -158,8 +158,8 @@ def test_a_finalist_that_does_not_compile_gives_way_to_the_next(stand_in, monkey
 def test_the_command_measures_and_reports(stand_in, capsys, monkeypatch, tmp_path):
     backend, schemes = few(2)
     stand_in({schemes[0].text: "wrong"})
-    monkeypatch.setattr("search.find.VERDICT_SECONDS", 0.05)
-    monkeypatch.setattr("search.recorded.VERDICT_SECONDS", 0.05)
+    monkeypatch.setattr("search.flow.find.VERDICT_SECONDS", 0.05)
+    monkeypatch.setattr("search.flow.recorded.VERDICT_SECONDS", 0.05)
     arguments = ["--target", "cuda", "--shape", SHAPE, "--trials", "2", "--budget", "2"]
     assert matmul_command([*arguments, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -178,7 +178,7 @@ def test_the_command_measures_and_reports(stand_in, capsys, monkeypatch, tmp_pat
 
 @pytest.mark.slow
 def test_one_scheme_is_checked_and_timed(stand_in, capsys, monkeypatch):
-    monkeypatch.setattr("search.find.VERDICT_SECONDS", 0.05)
+    monkeypatch.setattr("search.flow.find.VERDICT_SECONDS", 0.05)
     scheme = product_scheme(PROBLEM).text
     arguments = ["--target", "cuda", "--shape", SHAPE, "--scheme", scheme]
     assert matmul_command([*arguments, "--json"]) == 0
@@ -194,7 +194,7 @@ def test_the_budget_begins_once_device_and_compiler_are_ready(stand_in, monkeypa
     steps = []
     monkeypatch.setattr("search.evaluator.cuda.Worker.call", lambda self, function, **_: steps.append(function))
     outcome = Outcome(Measured(schemes[0], (Timing((1.0,), 1.0),)), 1, 0, False)
-    monkeypatch.setattr("search.find.tuned", lambda *_, **__: (steps.append("tune") or outcome, 0))
+    monkeypatch.setattr("search.flow.find.tuned", lambda *_, **__: (steps.append("tune") or outcome, 0))
     find(matmul(m=40, n=24, k=56), backend.target, verify=False)
     assert steps == ["search.evaluator.gpu_measure:ready", "search.evaluator.gpu_measure:compiler_ready", "tune"]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from search import ahead
+from search.flow import ahead
 
 
 def choices_with(seconds):

@@ -3,7 +3,7 @@
 from contextlib import closing
 
 from search.conv import main as conv_command
-from search.recorded import tuned
+from search.flow.recorded import tuned
 from tiling.operators import conv2d
 
 SCHEME = "R(k) T(h,12) T(w,3) S(y) T(r,3) T(s,3) T(c,8) U(w,4) V(k,4)"

@@ -23,7 +23,7 @@ from microkernels.tile.isa import PORTABLE
 from microkernels.tile.space import quick
 from search.evaluator.cpu import cpu_backend
 from search.evaluator.cpu_cluster import ClusterEvaluator
-from search.find import find
+from search.flow.find import find
 from search.tuner import store
 from tests.support.cluster import cluster, notes
 from tiling.operators import matmul

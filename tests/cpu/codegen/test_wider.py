@@ -8,7 +8,7 @@ from cpu.reference.oracle import integers, part_written, reference
 from cpu.reference.winograd import winograd_integers
 from microkernels.tile.isa import ISAS, isa_named
 from search.evaluator.cpu import cpu_target
-from search.generate import kernel_for
+from search.flow.generate import kernel_for
 from tiling.epilogue import fused
 from tiling.operators import conv2d, in_order, in_wider, matmul
 from tiling.text.notation import parse

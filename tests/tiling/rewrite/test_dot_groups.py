@@ -208,7 +208,7 @@ def test_the_search_chooses_schemes_of_the_dtype_and_keeps_them():
 @pytest.mark.isa("avx512bf16")
 def test_the_command_takes_dtypes_by_option_and_in_the_shape(capsys, monkeypatch):
     ranked = []
-    monkeypatch.setattr("search.ranked.machine_catalog", lambda isa, op, **_: ranked.append((isa.name, op)))
+    monkeypatch.setattr("search.flow.ranked.machine_catalog", lambda isa, op, **_: ranked.append((isa.name, op)))
     shape = "c=8,h=6,w=6,k=16,r=3,s=3,pad=1"
     options = ["--output-dtype", "f32", "--isa", "avx512bf16", "--model-only", "--json"]
     assert command(["--shape", shape, "--dtype", "bf16", *options]) == 0

@@ -12,10 +12,10 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from search.debug import ASSEMBLY, CHOICES, SCHEMES, SOURCE, tell
 from search.evaluator import backend_of
 from search.evaluator.protocol import Backend, Verdict
-from search.recorded import VERDICT_SECONDS, Recalled, passed, recalled, tuned
+from search.flow.debug import ASSEMBLY, CHOICES, SCHEMES, SOURCE, tell
+from search.flow.recorded import VERDICT_SECONDS, Recalled, passed, recalled, tuned
 from search.tuner import store
 from search.tuner.measured import AnyScheme, Measured
 from search.tuner.target import Target

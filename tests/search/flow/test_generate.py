@@ -149,7 +149,7 @@ def target_without_compiler(*wanted, **more):
     ],
 )
 def test_generate_conv_refuses(wrong, message, monkeypatch):
-    monkeypatch.setattr("search.generate.target_of", target_without_compiler)
+    monkeypatch.setattr("search.flow.generate.target_of", target_without_compiler)
     with pytest.raises(ProblemError) as raised:
         generate_conv(**(dict(c=4, h=5, w=5, k=4, r=3, s=3, padding=1) | wrong))
     assert message in str(raised.value)

@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from search.progress import counted, shown
+from search.commands.progress import counted, shown
 from search.tuner.tune import Stage
 from tests.support.searching import PROBLEM
 

@@ -11,7 +11,7 @@ from search.evaluator import errors_of, target_of
 from search.evaluator.files import fold_batch_norm, load
 from search.evaluator.programs import ProgramKernel, anchored_for, around, build, target_of_anchor
 from search.evaluator.protocol import TargetError
-from search.find import DEFAULT_BUDGET, MARKED, find
+from search.flow.find import DEFAULT_BUDGET, MARKED, find
 from search.tuner.dtypes import typed
 from search.tuner.target import TARGETS, Target, check_meant
 from tiling.epilogue import fused

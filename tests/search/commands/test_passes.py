@@ -14,8 +14,8 @@ from cpu.codegen.inside import facts_of
 from cpu.passes.order import PACK_WEIGHTS, PRODUCT
 from cpu.runtime.machine.host import host
 from microkernels.tile.isa import EVERY_ISA, ISAS
+from search.commands.passes import PACKING
 from search.matmul import main as matmul_command
-from search.passes import PACKING
 from tests.support.searching import PROBLEM, SCHEME, SHAPE, conv
 from tiling.loops.passes import LOWER, names
 from tiling.text.notation import parse
@@ -74,8 +74,8 @@ def test_a_pass_that_changes_nothing_still_shows_its_loops_where_it_is_asked_for
 
 
 def test_the_models_choice(capsys, monkeypatch):
-    monkeypatch.setattr("search.command.rank_first", lambda *_: None)
-    monkeypatch.setattr("search.find._measured", None)  # nothing is measured
+    monkeypatch.setattr("search.commands.products.rank_first", lambda *_: None)
+    monkeypatch.setattr("search.flow.find._measured", None)  # nothing is measured
     for options in (["--model-only"], []):
         shape = ["--shape", "m=24,n=50,k=18", "--isa", "portable"]
         assert matmul_command([*shape, *options, "--show-passes", "lower"]) == 0
@@ -89,7 +89,7 @@ def bare(monkeypatch):
     for module in ("cpu.runtime.machine.host", "search.evaluator.cpu", "search.evaluator.cpu_machine"):
         monkeypatch.setattr(f"{module}.host", lambda: lacking)
     monkeypatch.setattr("search.evaluator.cpu.build", None)
-    monkeypatch.setattr("search.command.rank_first", None)
+    monkeypatch.setattr("search.commands.products.rank_first", None)
 
 
 @pytest.mark.parametrize("isa", [isa for isa in EVERY_ISA if isa != "portable"])

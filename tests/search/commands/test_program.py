@@ -22,7 +22,7 @@ from tiling.program.infer import sized
 from tiling.program.operators import program_of
 from tiling.program.read import read
 
-PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "programs.md").read_text(encoding="utf-8")
 EXAMPLES = dict(re.split("  +", line, maxsplit=1) for line in PAGE.split("```\n")[3].splitlines() if line)
 SHAPES = {
     "x": (7, 40),

@@ -65,7 +65,8 @@ def candidates(
     target, found = backend.target, {}
     place = {"isa": target.isa, "threads": target.threads, "algorithm": target.algorithm}
     tasks = {
-        Task("search.ahead:listed", _LIST_SECONDS, {"op": p.op, "shape": canonical(p), **place}): p for p in problems
+        Task("search.flow.ahead:listed", _LIST_SECONDS, {"op": p.op, "shape": canonical(p), **place}): p
+        for p in problems
     }
     if len(problems) <= _FEW:
         return {problem: _listed(backend, problem) for problem in problems}

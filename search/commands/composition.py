@@ -20,12 +20,12 @@ from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, writ
 from cpu.runtime.plural import plural
 from microkernels.scores.database import readable
 from microkernels.tile.microkernel import Microkernel, microkernel_of
+from search.commands.options import FAILURES, seconds, whole
+from search.commands.progress import counted
 from search.evaluator import backend_of, target_of
 from search.evaluator.errors import CandidateError
-from search.find import DEFAULT_BUDGET, find
-from search.options import FAILURES, seconds, whole
-from search.progress import counted
-from search.ranked import rank_first
+from search.flow.find import DEFAULT_BUDGET, find
+from search.flow.ranked import rank_first
 from search.tuner.dtypes import on_cpu
 from search.tuner.target import Target
 from search.tuner.tune import Stage

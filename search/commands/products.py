@@ -15,13 +15,8 @@ from cpu.cluster.address import cluster
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
 from cpu.runtime.plural import plural
 from microkernels.scores.database import readable
-from search import composition
-from search.evaluator import backend_of, errors_of, target_of, written_target_of
-from search.evaluator.errors import CandidateError
-from search.evaluator.files import limited, size, writable
-from search.evaluator.protocol import TargetError
-from search.find import DEFAULT_BUDGET, DEFAULT_TRIALS, OVERRUN, Found, find
-from search.options import (
+from search.commands import composition
+from search.commands.options import (
     FAILURES,
     c_name,
     check_target,
@@ -32,10 +27,15 @@ from search.options import (
     seconds,
     whole,
 )
-from search.passes import known_pass, loops_text
-from search.progress import shown
-from search.ranked import rank_first
-from search.report import Report
+from search.commands.passes import known_pass, loops_text
+from search.commands.progress import shown
+from search.commands.report import Report
+from search.evaluator import backend_of, errors_of, target_of, written_target_of
+from search.evaluator.errors import CandidateError
+from search.evaluator.files import limited, size, writable
+from search.evaluator.protocol import TargetError
+from search.flow.find import DEFAULT_BUDGET, DEFAULT_TRIALS, OVERRUN, Found, find
+from search.flow.ranked import rank_first
 from search.tuner.dtypes import typed
 from search.tuner.target import ALGORITHMS, CACHES, TARGETS, Target
 from tiling.epilogue import fused

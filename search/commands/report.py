@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cpu.runtime.plural import plural
 from search.evaluator.protocol import Details
-from search.find import MARKED, Found
+from search.flow.find import MARKED, Found
 from tiling.machine import Timing
 from tiling.rewrite.winograd.algorithm import Winograd
 from tiling.text.shapes import canonical

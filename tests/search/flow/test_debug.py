@@ -8,7 +8,8 @@ from io import StringIO
 import pytest
 
 from cpu.runtime.compiler.toolchain import CompileError
-from search import debug, generate_conv
+from search import generate_conv
+from search.flow import debug
 from tests.support.searching import SCHEME, SHAPE, conv
 
 SEARCH = ["--shape", "c=4,h=6,w=6,k=8,r=1,s=1", "--isa", "portable", "--budget", "2", "--trials", "2", "--forget"]
@@ -16,7 +17,7 @@ SEARCH = ["--shape", "c=4,h=6,w=6,k=8,r=1,s=1", "--isa", "portable", "--budget",
 
 @pytest.fixture
 def no_ranking(monkeypatch):
-    monkeypatch.setattr("search.command.rank_first", lambda *_: None)
+    monkeypatch.setattr("search.commands.products.rank_first", lambda *_: None)
 
 
 @pytest.mark.parametrize("level", range(6))

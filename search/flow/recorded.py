@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from microkernels.scores.database import ignore
-from search.debug import TIMINGS, tell
 from search.evaluator.errors import CandidateError, CompileError, is_worth_another_try
 from search.evaluator.protocol import Backend, Evaluator, Verdict
+from search.flow.debug import TIMINGS, tell
 from search.tuner import store
 from search.tuner.measured import AnyScheme
 from search.tuner.tune import Outcome, Stage, tune

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from microkernels.tile.microkernel import parse as microkernel
-from search import composition
-from search.composition import Composed, as_text, shares_of, users
+from search.commands import composition
+from search.commands.composition import Composed, as_text, shares_of, users
 from search.conv import main as conv
 from search.evaluator.cpu import cpu_target
-from search.find import find
+from search.flow.find import find
 from search.matmul import main as matmul_command
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse

@@ -13,7 +13,7 @@ from cpu.runtime.processes.worker import CandidateError
 from search import generate_conv
 from search.evaluator.cpu import CpuBackend, cpu_backend
 from search.evaluator.protocol import Verdict
-from search.find import Found, find
+from search.flow.find import Found, find
 from search.tuner import store
 from search.tuner.measured import Measured
 from search.tuner.tune import Outcome
@@ -52,10 +52,10 @@ def made_up_backend(monkeypatch, tmp_path):
         return checked
 
     best, *others = FINALISTS
-    monkeypatch.setattr("search.command.rank_first", lambda *_: None)
+    monkeypatch.setattr("search.commands.products.rank_first", lambda *_: None)
     monkeypatch.setattr("search.evaluator.cpu.CpuBackend.candidates", lambda *_: [m.scheme for m in FINALISTS])
     outcome = Outcome(best, 3, 0, False, tuple(FINALISTS), tuple(others))
-    monkeypatch.setattr("search.find.tuned", lambda *_, **__: (outcome, 0))
+    monkeypatch.setattr("search.flow.find.tuned", lambda *_, **__: (outcome, 0))
     return backend
 
 
@@ -88,7 +88,7 @@ def test_the_report_says_what_the_searchs_time_went_into(trials, known, said, ma
     made_up_backend({})
     best, *others = FINALISTS
     outcome = Outcome(best, trials, 0, False, tuple(FINALISTS), tuple(others))
-    monkeypatch.setattr("search.find.tuned", lambda *_, **__: (outcome, known))
+    monkeypatch.setattr("search.flow.find.tuned", lambda *_, **__: (outcome, known))
     assert search() == 0
     (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("search"))
     assert re.fullmatch(r"search +[0-9.]+ s, " + said + r"[0-9.]+ s of it listed and ranked 3 schemes", line)
