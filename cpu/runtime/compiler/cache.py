@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cpu.runtime.compiler.cache_folder import SOURCES, CacheError, a_build_folder, kernel_folder, limit_bytes, trim
+from cpu.runtime.compiler.cache_folder import SOURCES, CacheError, a_build_folder, kernel_folder, trim_after
 
 # No process waits for another. An entry's name is a hash of everything that decides its content. Each process builds in
 # a folder of its own, and `os.replace` puts the finished file in place in one step. So two processes that build the
@@ -118,4 +118,4 @@ def _publish(built: Path, entry: Path, source: str, content: bytes) -> None:
     built.write_bytes(content + _seal(entry, content))
     os.replace(built.with_suffix(beside), entry.with_suffix(beside))
     os.replace(built, entry)
-    trim(entry.parent, limit_bytes(), spared=entry)
+    trim_after(entry, len(source.encode()) + len(content) + _SEAL_BYTES)

@@ -20,6 +20,7 @@ import pytest
 from cpu.kernel.callable import build
 from cpu.kernel.export import save
 from cpu.runtime.compiler import cache, library
+from cpu.runtime.compiler import cache_folder as cache_files
 from cpu.runtime.compiler.cache import kept
 from cpu.runtime.compiler.cache_command import limited, main, size
 from cpu.runtime.compiler.cache_folder import (
@@ -287,6 +288,27 @@ def test_the_entries_used_longest_ago_go_first(kernels):
     assert names(kernels) == "ab" and limit_bytes() == 250 and [entry.bytes for entry in entries()] == [100, 100]
     assert answer() == 42, "a kernel larger than the limit still works"
     assert len(names(kernels)) == 1, "and is the only one left"
+
+
+def test_the_limit_holds_after_every_kernel_and_few_of_them_take_a_look(kernels, monkeypatch):
+    keep_limit(20_000)
+    looks, look = [], cache_files._entries
+    monkeypatch.setattr(cache_files, "_entries", lambda folder: looks.append(folder) or look(folder))
+    for number in range(300):
+        kept(f"{number:064x}.so", "source", lambda path: b"x" * 60)
+        assert sum(entry.bytes for entry in look(kernels)) <= 20_000
+        assert number != 99 or len(looks) < 20
+    filled(kernels, {"a": 0}, 2_000)  # as another process would
+    kept(f"{300:064x}.so", "source", lambda path: b"x" * 60)
+    assert sum(entry.bytes for entry in look(kernels)) <= 20_000, "where there is no room, every kernel takes a look"
+
+
+def test_another_limit_is_held_at_once(kernels):
+    for number in range(10):
+        kept(f"{number:064x}.so", "source", lambda path: b"x" * 60)
+    (cache_folder() / "limit").write_text("300\n", encoding="ascii")  # as another process would
+    kept(f"{10:064x}.so", "source", lambda path: b"x" * 60)
+    assert sum(entry.bytes for entry in entries()) <= 300
 
 
 def test_use_counts_as_use(kernels):
