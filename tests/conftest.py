@@ -20,7 +20,7 @@ settings.register_profile("same", settings.get_profile("soak"), derandomize=True
 settings.load_profile("same")
 
 # Fixtures that several folders use.
-pytest_plugins = ["tests.support.gpu_stand_in", "tests.support.fake_device"]
+pytest_plugins = ["tests.support.gpu.cupy_fixture", "tests.support.gpu.fake_device"]
 
 # `--fast` runs so many cases of a test with parameters: the first and the last, and any others evenly between them.
 FAST_CASES = 2

@@ -25,8 +25,8 @@ from cpu.runtime.processes.worker import CandidateError
 from microkernels.tile.isa import EVERY_ISA, isa_named
 from microkernels.tile.microkernel import OPERATOR_DIMS
 from search.commands.options import natural, whole
-from tests.support.guard import PLACES, check_guarded
-from tests.support.random_cases import Case, case
+from tests.support.kernels.guard import PLACES, check_guarded
+from tests.support.kernels.random_cases import Case, case
 from tiling.arrays.access import access_of
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, problem_of
@@ -49,7 +49,8 @@ FAR = {
 def check(
     *, op: str, shape: str, scheme: str, isa: str, threads: int, stream: bool, far: bool = False, places=PLACES
 ) -> None:
-    """In a worker: one kernel with its arrays at `places` of `tests.support.guard`. Raises WrongResult, or crashes.
+    """In a worker: one kernel with its arrays at `places` of `tests.support.kernels.guard`. Raises WrongResult, or
+    crashes.
 
     It prints each place beforehand: what a worker printed last is told of its crash.
     """

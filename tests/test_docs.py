@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.forgotten import forget
+from tests.support.running.forgotten import forget
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

@@ -1,7 +1,7 @@
 """Candidates that crash, hang, run out of memory or compute something else, in the real ranking and the real tuner.
 
-The faults are put into the kernels by a compiler of our own (`tests/support/faulty_compiler.py`), so that nothing of
-what is tested knows of them.
+The faults are put into the kernels by a compiler of our own (`tests/support/running/faulty_compiler.py`), so that
+nothing of what is tested knows of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from microkernels.tile.space import quick
 from search.evaluator.cpu import CpuEvaluator, cpu_backend
 from search.tuner import store
 from search.tuner.tune import TuningError
-from tests.support.searching import tune
+from tests.support.search.searching import tune
 from tiling.machine import Timing
 from tiling.operators import conv2d
 from tiling.text.notation import parse
@@ -78,7 +78,9 @@ def quiet(monkeypatch):
 @pytest.fixture
 def inject(monkeypatch):
     """Call with {text in the source: fault}."""
-    monkeypatch.setenv("CC", shlex.join([sys.executable, str(ROOT / "tests" / "support" / "faulty_compiler.py")]))
+    monkeypatch.setenv(
+        "CC", shlex.join([sys.executable, str(ROOT / "tests" / "support" / "running" / "faulty_compiler.py")])
+    )
 
     def inject(faults):
         monkeypatch.setenv("FAULTS", json.dumps(faults))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.searching import SCHEME, SHAPE
+from tests.support.search.searching import SCHEME, SHAPE
 
 COMMAND = [sys.executable, "-m", "search.conv", "--shape", SHAPE, "--isa", "portable"]
 FULL = Path("/dev/full")

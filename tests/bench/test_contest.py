@@ -14,7 +14,7 @@ from cpu.runtime.processes.worker import CandidateError
 from search.evaluator.cpu import cpu_backend
 from search.flow.find import Found
 from search.tuner.measured import Measured
-from tests.support.made_up_search import PROBLEM, Made, made_up_backend
+from tests.support.search.made_up import PROBLEM, Made, made_up_backend
 from tiling.epilogue import fused
 from tiling.machine import Timing
 from tiling.text.notation import parse

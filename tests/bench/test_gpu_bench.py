@@ -25,7 +25,7 @@ from cpu.kernel.measure import WrongResult
 from cpu.reference.oracle import reference
 from cpu.runtime.numbers import from_bits, to_bits
 from search.evaluator.cuda import cuda_backend
-from tests.support.gpu_cases import product_scheme
+from tests.support.gpu.cases import product_scheme
 from tiling.epilogue import fused
 from tiling.operators import matmul
 from tiling.problem import ProblemError
@@ -237,7 +237,7 @@ def test_a_batch_of_images():
 
 def test_a_result_without_a_target_is_the_cpus():
     from bench.report.formats import Run, to_json_lines
-    from tests.support.results import CONDITIONS, RESULTS
+    from tests.support.search.made_up_results import CONDITIONS, RESULTS
 
     lines = [json.loads(line) for line in to_json_lines(Run(CONDITIONS, RESULTS)).splitlines()]
     for line in lines:

@@ -21,7 +21,7 @@ from cpu.reference.oracle import reference
 from gpu.model.devices import DEVICES
 from gpu.runtime.driver import no_gpu
 from search.tuner.dtypes import GPU_DTYPES
-from tests.support.guard import PLACES, Guarded
+from tests.support.kernels.guard import PLACES, Guarded
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 
@@ -74,7 +74,8 @@ def signs(problem):
 def wrong(peer, problem, place: str = "") -> str:
     """What is wrong with a peer's result of the problem; nothing where it is exact.
 
-    With one of tests.support.guard's PLACES the inputs lie beside pages that end the process when they are read.
+    With one of tests.support.kernels.guard's PLACES the inputs lie beside pages that end the process when they are
+    read.
     """
     first, second, *arrays = signs(problem)
     if place:

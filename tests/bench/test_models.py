@@ -5,7 +5,7 @@ import pytest
 from bench.command import main
 from bench.studies import models, trained
 from bench.studies.models import Race, differences, head, row, summary
-from tests.support.onnx_models import residual_network
+from tests.support.models.onnx_models import residual_network
 
 
 def race(name, ours, **peers):

@@ -23,7 +23,7 @@ from bench.report.results import MODEL, OURS
 from bench.report.sections import sections
 from bench.report.summary import facts, geometric_mean, incomplete, summary, totals
 from bench.report.written import publish, table, write_report
-from tests.support.results import CONDITIONS, GFLOP, RESULTS, WHY, layer
+from tests.support.search.made_up_results import CONDITIONS, GFLOP, RESULTS, WHY, layer
 from tiling.machine import Timing
 
 needs_matplotlib = pytest.mark.skipif(

@@ -18,7 +18,7 @@ from bench.run.suites import plan
 from cpu.runtime.processes.worker import CandidateError, OutOfMemory, WorkerError
 from microkernels.ranking.offline import measuring_alone
 from search.evaluator.cpu import cpu_backend
-from tests.support.made_up_search import PROBLEM, Made, made_up_backend
+from tests.support.search.made_up import PROBLEM, Made, made_up_backend
 from tiling.epilogue import fused
 from tiling.machine import Timing
 from tiling.operators import conv2d, in_layout, matmul

@@ -13,7 +13,7 @@ from cpu.codegen.emit import emit
 from microkernels.scores.catalog import Catalog
 from microkernels.tile.isa import AVX512F, PORTABLE
 from search.space.sample import random_schemes
-from tests.support.cache_simulator import moved_bytes
+from tests.support.search.cache_simulator import moved_bytes
 from tiling.machine import CacheLevel, Machine
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.pointwise import pointwise2d

@@ -6,7 +6,7 @@ import bench.studies.trained as trained
 from bench.studies.models import in_turns
 from graph.plan import Plan
 from graph.turns import random_inputs
-from tests.support.onnx_models import residual_network
+from tests.support.models.onnx_models import residual_network
 
 
 @pytest.mark.soak

@@ -4,7 +4,7 @@ import pytest
 
 from bench.command import main
 from bench.studies.waiting import Waiting
-from tests.support.onnx_models import residual_network
+from tests.support.models.onnx_models import residual_network
 
 
 def test_what_is_more_than_it_may_be_is_told():

@@ -18,7 +18,7 @@ from gpu.probes.calibrate import calibrate, main, on_device, on_twin, probes
 from gpu.probes.probe import WORDS
 from gpu.probes.tma_probes import LOADS, ROUNDED
 from gpu.runtime.compile import compile_cubin
-from tests.support.gpu_compiling import needs_nvrtc
+from tests.support.gpu.compiling import needs_nvrtc
 
 PROBES = {probe.name: probe for probe in probes()}
 

@@ -21,8 +21,8 @@ from gpu.model.devices import DEVICES
 from gpu.model.space import candidates, limits, schedules, scheme_of
 from gpu.probes.calibrate import probes
 from gpu.runtime.compile import compile_cubin, cuda_text
-from tests.support.gpu_cases import product_scheme
-from tests.support.gpu_compiling import check_compiles, fault, needs_nvrtc
+from tests.support.gpu.cases import product_scheme
+from tests.support.gpu.compiling import check_compiles, fault, needs_nvrtc
 from tiling.operators import conv2d, matmul
 
 # Large enough for every schedule, of an alignment that all pipelines take.

@@ -7,8 +7,8 @@ import pytest
 
 from gpu.runtime.kernel import load
 from search import generate_conv, generate_matmul
-from tests.support.fake_device import FakeArray
-from tests.support.gpu_cases import PROBLEM, expected, integers, product_scheme
+from tests.support.gpu.cases import PROBLEM, expected, integers, product_scheme
+from tests.support.gpu.fake_device import FakeArray
 
 torch = pytest.importorskip("torch", reason="PyTorch, whose tensors are handed over, is not installed")
 

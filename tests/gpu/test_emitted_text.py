@@ -4,7 +4,7 @@ import pytest
 
 from gpu.codegen.emit import emit
 from tests.support.golden import check_golden, golden_names
-from tests.support.gpu_cases import PROBLEM, SPLIT, image, product, product_scheme, tma_scheme
+from tests.support.gpu.cases import PROBLEM, SPLIT, image, product, product_scheme, tma_scheme
 from tiling.epilogue import fused
 
 GOLDENS = {

@@ -10,8 +10,8 @@ from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.emit import emit
 from gpu.runtime.compile import compile_cubin
 from gpu.twin.launch import run_on_twin
-from tests.support.gpu_cases import check_on_twin, integers, product_scheme, wgmma_scheme
-from tests.support.gpu_compiling import needs_nvrtc
+from tests.support.gpu.cases import check_on_twin, integers, product_scheme, wgmma_scheme
+from tests.support.gpu.compiling import needs_nvrtc
 from tiling.epilogue import FUNCTIONS, fused
 from tiling.operators import conv2d, matmul
 

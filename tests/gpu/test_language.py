@@ -10,7 +10,7 @@ from gpu.codegen.instructions import A_MATRICES, B_MATRICES, INSTRUCTIONS, matri
 from gpu.codegen.reading import pipeline_of
 from gpu.model.space import schedules, scheme_of
 from microkernels.tile.isa import isa_named
-from tests.support.gpu_cases import product_scheme
+from tests.support.gpu.cases import product_scheme
 from tiling.loops.lowering.show import show
 from tiling.operators import conv2d, matmul
 from tiling.problem import ProblemError

@@ -21,9 +21,9 @@ from gpu.model.predict import rank
 from gpu.runtime.driver import _PROMOTE_TO_128, _SWIZZLE_128, _TYPES
 from gpu.runtime.export import launcher
 from search.tuner.dtypes import on_gpu
-from tests.support.driver_stand_in import OWN, STAND_IN, WARNINGS, headers
-from tests.support.gpu_cases import SPLIT
-from tests.support.gpu_schemes import scheme_of
+from tests.support.gpu.cases import SPLIT
+from tests.support.gpu.driver import OWN, STAND_IN, WARNINGS, headers
+from tests.support.gpu.schemes import scheme_of
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 

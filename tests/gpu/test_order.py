@@ -12,8 +12,8 @@ from gpu.codegen.emit import emit
 from gpu.codegen.pipeline import REGISTERS, WARP
 from gpu.codegen.reading import pipeline_of
 from gpu.runtime.compile import cuda_text
-from tests.support.gpu_cases import product_scheme
-from tests.support.gpu_compiling import needs_nvrtc, ptx_of
+from tests.support.gpu.cases import product_scheme
+from tests.support.gpu.compiling import needs_nvrtc, ptx_of
 from tiling.operators import conv2d, matmul
 
 EVENTS = {

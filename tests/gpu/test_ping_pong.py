@@ -10,8 +10,8 @@ from gpu.codegen.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.predict import predict, rank
 from gpu.model.space import candidates
-from tests.support.gpu_cases import SYNCHRONISATION, check_on_twin, image, product, survives, tma_scheme
-from tests.support.gpu_compiling import check_compiles, needs_nvrtc
+from tests.support.gpu.cases import SYNCHRONISATION, check_on_twin, image, product, survives, tma_scheme
+from tests.support.gpu.compiling import check_compiles, needs_nvrtc
 from tiling.epilogue import fused
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse

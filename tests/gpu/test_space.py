@@ -9,7 +9,7 @@ from gpu.codegen.reading import pipeline_of
 from gpu.model.devices import DEVICES, device_named
 from gpu.model.predict import predict, rank
 from gpu.model.space import candidates, limits, schedules, scheme_of
-from tests.support.gpu_cases import check_on_twin, product_scheme
+from tests.support.gpu.cases import check_on_twin, product_scheme
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import ProblemError

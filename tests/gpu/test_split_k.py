@@ -13,7 +13,7 @@ from gpu.model.devices import DEVICES
 from gpu.model.predict import rank
 from gpu.model.space import candidates, schedules, scheme_of
 from gpu.twin.launch import TwinError, run_on_twin
-from tests.support.gpu_cases import (
+from tests.support.gpu.cases import (
     check_on_twin,
     check_within_arrays,
     integers,
@@ -22,7 +22,7 @@ from tests.support.gpu_cases import (
     tma_scheme,
     wgmma_scheme,
 )
-from tests.support.gpu_compiling import check_compiles, needs_nvrtc
+from tests.support.gpu.compiling import check_compiles, needs_nvrtc
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.scheme.specifiers import SchemeError

@@ -20,7 +20,7 @@ from gpu.model.space import candidates, limits
 from gpu.runtime.arrays import from_device, poisoned, to_device
 from gpu.runtime.kernel import load
 from gpu.twin.launch import Twin, run_on_twin
-from tests.support.gpu_cases import (
+from tests.support.gpu.cases import (
     SYNCHRONISATION,
     check_on_twin,
     check_within_arrays,
@@ -31,7 +31,7 @@ from tests.support.gpu_cases import (
     survives,
     tma_scheme,
 )
-from tests.support.gpu_compiling import check_compiles, fault, needs_nvrtc
+from tests.support.gpu.compiling import check_compiles, fault, needs_nvrtc
 from tiling.epilogue import fused
 from tiling.operators import matmul
 from tiling.scheme.specifiers import SchemeError

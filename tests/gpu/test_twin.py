@@ -15,7 +15,7 @@ from cpu.runtime.compiler.library import shared_object
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.emit import emit
 from gpu.twin.launch import TwinError, run_on_twin
-from tests.support.gpu_cases import check_on_twin, expected, integers, product_scheme, survives
+from tests.support.gpu.cases import check_on_twin, expected, integers, product_scheme, survives
 from tiling.operators import conv2d, matmul
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse

@@ -12,8 +12,8 @@ from gpu.codegen.instructions import INSTRUCTIONS
 from gpu.codegen.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.space import candidates, limits
-from tests.support.gpu_cases import check_on_twin, survives, wgmma_scheme
-from tests.support.gpu_compiling import check_compiles, needs_nvrtc
+from tests.support.gpu.cases import check_on_twin, survives, wgmma_scheme
+from tests.support.gpu.compiling import check_compiles, needs_nvrtc
 from tiling.operators import conv2d, matmul
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse

@@ -10,7 +10,7 @@ from onnx.reference import ReferenceEvaluator
 
 from graph import ModelError, compile_model, plan
 from search.flow import ahead
-from tests.support.onnx_models import model
+from tests.support.models.onnx_models import model
 
 node = helper.make_node
 

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 from cpu.runtime.compiler.toolchain import find_compiler
 from graph import ModelError, compile_model, load_model
 from graph.run import file_names
-from tests.support.onnx_models import model, whole
+from tests.support.models.onnx_models import model, whole
 
 node = helper.make_node
 X = whole(0, 2, 3)

@@ -6,7 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from graph import ModelError, compile_model
-from tests.support.onnx_models import model, whole
+from tests.support.models.onnx_models import model, whole
 
 node = helper.make_node
 F32, S64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL

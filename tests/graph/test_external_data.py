@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from graph import ModelError, compile_model
-from tests.support.onnx_models import model, whole
+from tests.support.models.onnx_models import model, whole
 
 node = helper.make_node
 

@@ -6,7 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from graph import compile_model
-from tests.support.onnx_models import OPSET
+from tests.support.models.onnx_models import OPSET
 
 node = helper.make_node
 TYPES = {np.float32: TensorProto.FLOAT, np.float64: TensorProto.DOUBLE}

@@ -11,7 +11,7 @@ from graph import compile_model
 from graph.build import fused
 from graph.model.idioms import shortened
 from graph.onnx.read import read
-from tests.support.onnx_models import model, whole
+from tests.support.models.onnx_models import model, whole
 from tiling.epilogue import parse
 from tiling.operators import matmul
 from tiling.value import Apply, Array, Number, Sum

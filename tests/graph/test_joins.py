@@ -16,8 +16,8 @@ from graph.model.language import Copy
 from graph.model.layouts import with_layouts
 from graph.model.waits import Touch
 from graph.onnx.read import read
-from tests.support.model_choices import choices_with
-from tests.support.onnx_models import model, whole
+from tests.support.models.choices import choices_with
+from tests.support.models.onnx_models import model, whole
 from tiling.program.infer import sized
 from tiling.program.read import read as read_program
 

@@ -14,8 +14,8 @@ from graph import compile_model, plan
 from graph.build import fused
 from graph.model.layouts import RATE, _Cut, with_layouts
 from graph.onnx.read import read
-from tests.support.model_choices import choices_with
-from tests.support.onnx_models import model, residual_network, whole
+from tests.support.models.choices import choices_with
+from tests.support.models.onnx_models import model, residual_network, whole
 from tiling.epilogue import fused as with_epilogue
 from tiling.operators import conv2d, in_layout
 from tiling.problem import Problem

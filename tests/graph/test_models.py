@@ -15,7 +15,7 @@ from graph import ModelError, compile_model, load_model
 from graph.model.fuse import fused_maps
 from graph.onnx.read import read
 from graph.plan import Plan
-from tests.support.onnx_models import model, residual_network, whole
+from tests.support.models.onnx_models import model, residual_network, whole
 
 node = helper.make_node
 

@@ -9,7 +9,7 @@ from onnx.backend.test import BackendTest
 
 import graph.onnx_backend as backend
 from graph import ModelError
-from tests.support.onnx_models import residual_network, whole
+from tests.support.models.onnx_models import residual_network, whole
 
 SAMPLE = ("test_add_bcast_cpu", "test_loop11_cpu", "test_reduce_mean_keepdims_random_cpu", "test_lstm_defaults_cpu")
 SEQUENCES = ("test_sequence_insert_at_back_cpu", "test_optional_get_element_sequence_cpu", "test_identity_sequence_cpu")

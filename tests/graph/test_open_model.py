@@ -8,7 +8,7 @@ from onnx import helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 
 from graph import CompiledModel, ModelError, OpenModel, compile_model, plan
-from tests.support.onnx_models import model, residual_network, whole
+from tests.support.models.onnx_models import model, residual_network, whole
 
 node = helper.make_node
 

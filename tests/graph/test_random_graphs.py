@@ -17,10 +17,10 @@ from graph.model import in_place
 from graph.model.in_place import joined_in_place
 from graph.model.layouts import with_layouts
 from graph.onnx.read import read
-from tests.support.model_choices import choices_with
-from tests.support.model_steps import outputs_of
-from tests.support.onnx_reference import onnx_outputs
-from tests.support.random_graphs.graphs import Drawn, random_graph
+from tests.support.models.choices import choices_with
+from tests.support.models.onnx_reference import onnx_outputs
+from tests.support.models.random_graphs.graphs import Drawn, random_graph
+from tests.support.models.steps import outputs_of
 from tiling.problem import Problem
 
 LOOPS = find_spec("onnxruntime") is not None  # which knows what they give

@@ -8,7 +8,7 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from graph import ModelError, compile_model
-from tests.support.onnx_models import model, whole
+from tests.support.models.onnx_models import model, whole
 
 node = helper.make_node
 

@@ -5,7 +5,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from graph import ModelError, compile_model
-from tests.support.onnx_models import model
+from tests.support.models.onnx_models import model
 
 DEFAULT = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}

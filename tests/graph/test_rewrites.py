@@ -13,7 +13,7 @@ from graph import compile_model
 from graph.build import fused
 from graph.model.language import ModelError
 from graph.onnx.read import read
-from tests.support.onnx_models import model, whole
+from tests.support.models.onnx_models import model, whole
 from tiling.problem import Problem
 
 

@@ -20,9 +20,9 @@ import cpu.passes.program.bind_tasks as bind_tasks
 import cpu.passes.program.place_rows as place_rows
 from graph import CompiledModel, compile_model
 from search.evaluator.cpu import cpu_backend
-from tests.support.onnx_models import attention_network, whole
-from tests.support.sanitizers import FLAGS, without_sanitizers
-from tests.support.saved_models import COUNTING, built, ran
+from tests.support.kernels.sanitizers import FLAGS, without_sanitizers
+from tests.support.models.onnx_models import attention_network, whole
+from tests.support.models.saved import COUNTING, built, ran
 
 ALLOCATORS = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign", "free", "mmap"}
 X = whole(0, 1, 8, 12, 12)

@@ -5,7 +5,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from graph import ModelError, compile_model
-from tests.support.onnx_models import model, whole
+from tests.support.models.onnx_models import model, whole
 
 node = helper.make_node
 F32, S64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL

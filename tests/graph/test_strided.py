@@ -8,7 +8,7 @@ from onnx.reference import ReferenceEvaluator
 from graph import compile_model
 from graph.build import fused
 from graph.onnx.read import read
-from tests.support.onnx_models import model, whole
+from tests.support.models.onnx_models import model, whole
 from tiling.problem import Problem
 
 node = helper.make_node

@@ -22,7 +22,7 @@ from graph.plan import Plan, products_of, works_of
 from microkernels.scores.database import FILE_NAME
 from search.flow import in_models
 from search.tuner import store
-from tests.support.onnx_models import model, whole
+from tests.support.models.onnx_models import model, whole
 from tiling.machine import Timing
 
 node = helper.make_node

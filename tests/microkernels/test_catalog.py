@@ -12,7 +12,7 @@ from microkernels.tile.estimate import estimate, exchanges_per_step, loads_per_s
 from microkernels.tile.isa import ISAS
 from microkernels.tile.microkernel import Microkernel
 from microkernels.tile.space import space
-from tests.support.microkernel_cases import L1, SPACES, TILE, timing_at
+from tests.support.microkernels.cases import L1, SPACES, TILE, timing_at
 from tiling.operators import matmul
 from tiling.text import notation
 

@@ -24,7 +24,7 @@ from microkernels.tile.estimate import estimate
 from microkernels.tile.isa import AVX2, PORTABLE
 from microkernels.tile.microkernel import parse
 from microkernels.tile.space import quick, space
-from tests.support.microkernel_cases import TILE, timing_at
+from tests.support.microkernels.cases import TILE, timing_at
 
 ROOT = Path(__file__).parents[2]
 

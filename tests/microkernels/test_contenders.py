@@ -15,7 +15,7 @@ from microkernels.scores.catalog import GOOD, Entry
 from microkernels.scores.records import load
 from microkernels.tile.isa import AVX2
 from microkernels.tile.space import quick
-from tests.support.microkernel_cases import L1, timing_at
+from tests.support.microkernels.cases import L1, timing_at
 from tiling.machine import Timing
 
 KERNELS = quick(AVX2)[:12]

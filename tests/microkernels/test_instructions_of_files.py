@@ -21,8 +21,8 @@ from microkernels.tile.isa import ISAS, isa_named
 from microkernels.tile.lanes import exchange_definitions, own_definitions, shuffle_definition, tail_definition
 from microkernels.tile.transpose import definitions as transpositions
 from microkernels.tile.transpose import stages
-from tests.support.instruction_texts import c_function, call, mean
-from tests.support.loops import statements
+from tests.support.loops.loops import statements
+from tests.support.microkernels.instruction_texts import c_function, call, mean
 from tiling.epilogue import fused
 from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.language import Apply, Buffer, For, Kernel, Load, Mask, Number, Store

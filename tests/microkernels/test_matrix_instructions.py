@@ -14,7 +14,7 @@ from microkernels.tile.isa import isa_named
 from microkernels.tile.matrix import shapes_definition
 from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tests.cpu.codegen.conftest import row  # noqa: F401  the fixture of rows with tile registers
-from tests.support.matrix_cases import ISA
+from tests.support.kernels.matrix_cases import ISA
 from tiling.loops.index import ZERO
 from tiling.loops.language import Address, Alloc, Buffer, Do, Invoke, Kernel, Shape, Tiles
 from tiling.loops.meaning.interpret import interpret

@@ -11,7 +11,7 @@ from microkernels.scores.records import load
 from microkernels.tile.estimate import estimate
 from microkernels.tile.isa import AVX2, PORTABLE
 from microkernels.tile.space import quick, space
-from tests.support.microkernel_cases import L1, TILE, timing_at
+from tests.support.microkernels.cases import L1, TILE, timing_at
 
 
 def measure_by_estimate(kernels):

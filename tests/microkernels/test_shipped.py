@@ -20,7 +20,7 @@ from microkernels.tile.benchmark import EMITTER_VERSION
 from microkernels.tile.estimate import estimate
 from microkernels.tile.isa import AVX2
 from microkernels.tile.space import quick
-from tests.support.microkernel_cases import L1, TILE, timing_at
+from tests.support.microkernels.cases import L1, TILE, timing_at
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 

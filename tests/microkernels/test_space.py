@@ -8,7 +8,7 @@ from microkernels.tile.benchmark import ALL_OF_L1, LONGEST_TRIP, MOST_TAPS, X_OF
 from microkernels.tile.isa import AVX2, AVX512F, ISAS
 from microkernels.tile.microkernel import Microkernel, parse
 from microkernels.tile.space import INDEPENDENT_FMAS, most_rows, quick, space
-from tests.support.microkernel_cases import L1, SPACES, TILE
+from tests.support.microkernels.cases import L1, SPACES, TILE
 from tiling.arrays.footprint import footprint
 from tiling.text import notation
 

@@ -19,7 +19,7 @@ from search.space.plan import core_splits, plans
 from search.space.registers import RegisterTile, register_tiles
 from search.space.sample import random_schemes
 from search.space.space import Candidate, candidates, in_order, shortlist
-from tests.support.model_cases import CATALOG, DEPTHWISE, L1, LAYERS, MACHINE, check_scheme, layer
+from tests.support.search.model_cases import CATALOG, DEPTHWISE, L1, LAYERS, MACHINE, check_scheme, layer
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.grouped import grouped2d
 from tiling.rewrite.parts import in_parts, scheme_from_parts, scheme_in_parts, shared_sum

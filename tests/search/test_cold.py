@@ -19,8 +19,8 @@ from search.evaluator import target_of
 from search.evaluator.cpu import cpu_backend
 from search.space.winograd import predicted, winograd_candidates
 from search.tuner import store
-from tests.support.model_cases import MACHINE, layer
-from tests.support.searching import SHAPE, conv
+from tests.support.search.model_cases import MACHINE, layer
+from tests.support.search.searching import SHAPE, conv
 from tiling.machine import Timing
 from tiling.operators import matmul
 from tiling.problem import ProblemError

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from search.console import COMMANDS, main
-from tests.support.forgotten import forget
+from tests.support.running.forgotten import forget
 
 PROGRAM = "import sys; from search.console import main; sys.exit(main())"
 

@@ -11,7 +11,7 @@ from search.evaluator.cpu import cpu_backend
 from search.tuner import store
 from search.tuner.peaks import LOW, RECENT, Peaks
 from search.tuner.tune import BATCH, ROUNDS, tune
-from tests.support.searching import PROBLEM
+from tests.support.search.searching import PROBLEM
 from tiling.machine import Timing
 from tiling.text.notation import parse
 

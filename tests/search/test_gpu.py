@@ -39,8 +39,8 @@ from search.evaluator.gpu_report import reason
 from search.flow.find import find
 from search.matmul import main as matmul_command
 from search.tuner.dtypes import on_gpu
-from tests.support.gpu_cases import expected, integers, product_scheme
-from tests.support.gpu_compiling import needs_nvrtc
+from tests.support.gpu.cases import expected, integers, product_scheme
+from tests.support.gpu.compiling import needs_nvrtc
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import ProblemError

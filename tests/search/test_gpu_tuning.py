@@ -32,9 +32,9 @@ from search.tuner import store
 from search.tuner.dtypes import on_gpu
 from search.tuner.measured import Measured
 from search.tuner.tune import Outcome
-from tests.support.gpu_cases import expected, integers, product_scheme
-from tests.support.gpu_compiling import needs_nvrtc
-from tests.support.searching import tune
+from tests.support.gpu.cases import expected, integers, product_scheme
+from tests.support.gpu.compiling import needs_nvrtc
+from tests.support.search.searching import tune
 from tiling.machine import Timing
 from tiling.operators import conv2d, matmul
 from tiling.scheme.specifiers import SchemeError

@@ -8,7 +8,7 @@ from search.cost.costs import COSTS
 from search.cost.predict import predict
 from search.space.panels import with_panels
 from search.space.space import candidates
-from tests.support.model_cases import CATALOG, MACHINE
+from tests.support.search.model_cases import CATALOG, MACHINE
 from tiling.operators import conv2d
 from tiling.rewrite.copies.panels import panel_elements, visits_of_panel
 from tiling.rewrite.pointwise import pointwise2d

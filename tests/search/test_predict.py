@@ -18,7 +18,7 @@ from search.space.explain import reason
 from search.space.permutations import CLASSES, orders, parse_class
 from search.space.sizes import Block, Sizer
 from search.space.space import Candidate
-from tests.support.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
+from tests.support.search.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
 from tiling.arrays.footprint import footprint
 from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.operators import conv2d, in_layout, matmul

@@ -9,7 +9,7 @@ import pytest
 
 from microkernels.scores.database import data_folder
 from search.tuner import store
-from tests.support.searching import SCHEME, SHAPE
+from tests.support.search.searching import SCHEME, SHAPE
 from tiling.machine import Timing
 
 KEY = store.Key("machine", "portable", "gcc 1", "conv2d", SHAPE, 1)

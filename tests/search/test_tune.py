@@ -8,7 +8,7 @@ import pytest
 
 from search.tuner.choosing import complexity
 from search.tuner.tune import BATCH, FINALISTS, ROUNDS, TuningError, tune
-from tests.support.searching import PROBLEM
+from tests.support.search.searching import PROBLEM
 from tiling.machine import Timing
 from tiling.text.notation import parse
 

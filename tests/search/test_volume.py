@@ -8,8 +8,8 @@ import pytest
 from search.cost.cache_conflicts import USABLE, cache_conflicts, geometries
 from search.cost.volume import tasks, traffic
 from search.space.sample import random_schemes
-from tests.support.cache_simulator import moved_bytes
-from tests.support.model_cases import CATALOG, L1, L2, L3, MACHINE, layer
+from tests.support.search.cache_simulator import moved_bytes
+from tests.support.search.model_cases import CATALOG, L1, L2, L3, MACHINE, layer
 from tiling.arrays.footprint import footprint, read_share
 from tiling.machine import CacheLevel
 from tiling.operators import conv2d, matmul

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from cpu.codegen.emit import symbol_of
 from microkernels.tile.isa import ISAS
-from tests.support.epilogue_cases import ARRAYS, INFIX, Y
-from tests.support.kernel_cases import PRODUCT
+from tests.support.kernels.cases import PRODUCT
+from tests.support.kernels.epilogue_cases import ARRAYS, INFIX, Y
 from tiling.arrays.bias import bias_of, split, stored
 from tiling.epilogue import FUNCTIONS, EpilogueError, fused, parse
 from tiling.operators import conv2d, in_layout, matmul

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 
-from tests.support.strategies import schemes
+from tests.support.search.strategies import schemes
 from tiling.operators import conv2d, matmul
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from search.tuner.dtypes import typed
-from tests.support.strategies import problems
+from tests.support.search.strategies import problems
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import ProblemError

@@ -25,7 +25,7 @@ from search.evaluator.cpu import cpu_backend
 from search.evaluator.cpu_cluster import ClusterEvaluator
 from search.flow.find import find
 from search.tuner import store
-from tests.support.cluster import cluster, notes
+from tests.support.running.cluster import cluster, notes
 from tiling.operators import matmul
 
 pytest.importorskip("distributed", reason="needs dask.distributed, the extra [cluster]")
@@ -45,7 +45,7 @@ def two(folders):
 
 
 def noting(log, names, seconds):
-    function = "tests.support.cluster:noted"
+    function = "tests.support.running.cluster:noted"
     return [Task(function, 60.0, {"name": name, "log": str(log), "seconds": seconds}) for name in names]
 
 
@@ -80,7 +80,7 @@ def test_each_worker_has_one_task_at_a_time_and_gives_what_it_raises(two, tmp_pa
     log = tmp_path / "log"
     with closing(ClusterPool(two, packages=("tests",))) as workers:
         tasks = noting(log, ["a", "b", "c", "d"], 0.1)
-        wrong = [Task("tests.support.cluster:noted", 60.0, {"name": "e"}), *noting(log, ["slow"], 30)]
+        wrong = [Task("tests.support.running.cluster:noted", 60.0, {"name": "e"}), *noting(log, ["slow"], 30)]
         slow = Task(wrong[1].function, 0.5, wrong[1].arguments)
         outcomes = {task: result for task, result in workers.run([*tasks, wrong[0], slow])}
     assert [outcomes[task] for task in tasks] == ["a", "b", "c", "d"]

@@ -9,9 +9,9 @@ import pytest
 
 from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import EVERY_ISA, isa_named
-from tests.support.matrix_cases import ISA
+from tests.support.kernels.matrix_cases import ISA
 
-TWIN = (Path(__file__).parents[2] / "support" / "twin_tiles.h").read_text()
+TWIN = (Path(__file__).parents[2] / "support" / "microkernels" / "twin_tiles.h").read_text()
 
 
 @pytest.fixture(params=["cpu", "twin"])

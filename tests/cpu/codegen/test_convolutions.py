@@ -9,7 +9,7 @@ from cpu.codegen.arrays import stored
 from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import ISAS
 from search import generate_conv, generate_matmul
-from tests.support.pytorch_cases import CONVOLUTIONS, FUSED, PRODUCTS, arrays, digest, recorded
+from tests.support.kernels.pytorch_cases import CONVOLUTIONS, FUSED, PRODUCTS, arrays, digest, recorded
 
 RUNNABLE = [isa for isa in ISAS if supports(ISAS[isa].cpu_flags)]
 NARROW = [name for name in CONVOLUTIONS if name not in FUSED]

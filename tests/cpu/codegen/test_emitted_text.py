@@ -9,9 +9,9 @@ import pytest
 from cpu.codegen.emit import emit
 from cpu.runtime.compiler.toolchain import find_compiler
 from microkernels.tile.isa import ISAS, isa_named
-from tests.support.assembly import assembly_of, nearly_full, spills_of
 from tests.support.golden import check_golden, golden_names
-from tests.support.kernel_cases import CASES, EPILOGUE_CASES, TAIL
+from tests.support.kernels.assembly import assembly_of, nearly_full, spills_of
+from tests.support.kernels.cases import CASES, EPILOGUE_CASES, TAIL
 from tiling.epilogue import fused
 from tiling.operators import conv2d, in_layout
 from tiling.rewrite.grouped import grouped2d

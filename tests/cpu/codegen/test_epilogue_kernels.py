@@ -20,10 +20,10 @@ from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.processes.worker import Worker
 from microkernels.tile.isa import ISAS
 from tests import exactness
-from tests.support.assembly import assembly_of, nearly_full, spills_of
-from tests.support.epilogue_cases import ARRAYS, INFIX, Y
-from tests.support.kernel_cases import CASES, ON_EVERY_ISA, kernel_of
-from tests.support.random_cases import Case
+from tests.support.kernels.assembly import assembly_of, nearly_full, spills_of
+from tests.support.kernels.cases import CASES, ON_EVERY_ISA, kernel_of
+from tests.support.kernels.epilogue_cases import ARRAYS, INFIX, Y
+from tests.support.kernels.random_cases import Case
 from tiling.epilogue import FUNCTIONS, fused
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse as parse_scheme

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from microkernels.tile.isa import EVERY_ISA
 from tests import exactness
-from tests.support import random_cases
-from tests.support.guard import PLACES
-from tests.support.kernel_cases import EPILOGUE_CASES
-from tests.support.random_cases import Case
+from tests.support.kernels import random_cases
+from tests.support.kernels.cases import EPILOGUE_CASES
+from tests.support.kernels.guard import PLACES
+from tests.support.kernels.random_cases import Case
 from tiling.text.notation import parse
 
 

@@ -12,10 +12,10 @@ from cpu.kernel.callable import build
 from cpu.kernel.measure import check_exact, largest_error
 from cpu.reference.oracle import error_bound, reals, reference
 from tests.exactness import FAR
-from tests.support.flat_pixel_cases import CASES, SAME, scheme_of
-from tests.support.guard import PLACES, check_guarded
-from tests.support.matrix_cases import ISA
-from tests.support.pytorch_cases import whole_numbers
+from tests.support.kernels.flat_pixel_cases import CASES, SAME, scheme_of
+from tests.support.kernels.guard import PLACES, check_guarded
+from tests.support.kernels.matrix_cases import ISA
+from tests.support.kernels.pytorch_cases import whole_numbers
 from tiling.dtypes import OUTPUT_DTYPES
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 

@@ -28,10 +28,10 @@ from microkernels.tile.isa import EVERY_ISA, ISAS, isa_named
 from search.evaluator.cpu import cpu_backend
 from search.space.sample import random_schemes
 from tests import exactness
-from tests.support import random_cases
-from tests.support.guard import PLACES, Guarded, check_guarded
-from tests.support.kernel_cases import ALL_CASES, CASES, ON_EVERY_ISA, kernel_of
-from tests.support.random_cases import Case, visits
+from tests.support.kernels import random_cases
+from tests.support.kernels.cases import ALL_CASES, CASES, ON_EVERY_ISA, kernel_of
+from tests.support.kernels.guard import PLACES, Guarded, check_guarded
+from tests.support.kernels.random_cases import Case, visits
 from tiling.dtypes import OUTPUT_DTYPES
 from tiling.machine import CacheLevel, Machine
 from tiling.operators import LAYOUTS, in_layout
@@ -192,7 +192,7 @@ def test_shapes_print_back(random):
 def test_a_kernel_that_writes_beside_its_output_is_a_finding():
     """The long run itself, over kernels whose y starts one float early: each is caught and says how to repeat it."""
     found: list[str] = []
-    function = "tests.support.faults:check_early_kernel"
+    function = "tests.support.running.faults:check_early_kernel"
     passed, failed = exactness.run(3, lambda started: started == 4, 1, found.append, function=function)
     assert failed == 4 and not passed
     assert all("python -m tests.exactness " in line and "--scheme" in line for line in found)

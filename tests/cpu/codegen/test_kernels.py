@@ -11,7 +11,7 @@ from cpu.codegen.emit import emit
 from cpu.kernel.measure import WrongResult, check_exact
 from cpu.reference.oracle import error_bound, integers, reals, reference
 from microkernels.tile.isa import ISAS
-from tests.support.kernel_cases import (
+from tests.support.kernels.cases import (
     CASES,
     FOURS,
     GROUPED,

@@ -17,8 +17,8 @@ from cpu.kernel.measure import WrongResult, check_exact, largest_error
 from cpu.reference.oracle import integers
 from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import best_isa, isa_named
-from tests.support.assembly import assembly_of, spills_of
-from tests.support.low_precision_cases import (
+from tests.support.kernels.assembly import assembly_of, spills_of
+from tests.support.kernels.low_precision_cases import (
     CASES,
     ISA,
     NUMBERS,

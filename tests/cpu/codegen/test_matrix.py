@@ -24,9 +24,9 @@ from microkernels.tile.isa import isa_named
 from microkernels.tile.matrix import registers_of, runs_of
 from microkernels.tile.microkernel import parse as parse_microkernel
 from search.evaluator.cpu import cpu_backend
-from tests.support.guard import PLACES, check_guarded
-from tests.support.matrix_cases import ISA, NUMBERS
-from tests.support.random_cases import case
+from tests.support.kernels.guard import PLACES, check_guarded
+from tests.support.kernels.matrix_cases import ISA, NUMBERS
+from tests.support.kernels.random_cases import case
 from tiling.dtypes import OUTPUT_DTYPES
 from tiling.epilogue import fused
 from tiling.operators import conv2d, in_layout, matmul

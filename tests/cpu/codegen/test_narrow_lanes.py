@@ -14,9 +14,9 @@ from cpu.kernel.measure import check_exact
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.numbers import from_bits
 from microkernels.tile.isa import isa_named
-from tests.support.assembly import assembly_of, spills_of
-from tests.support.guard import PLACES, check_guarded
-from tests.support.low_precision_cases import ISA, NUMBERS, ON_BOTH, check_all, check_saved
+from tests.support.kernels.assembly import assembly_of, spills_of
+from tests.support.kernels.guard import PLACES, check_guarded
+from tests.support.kernels.low_precision_cases import ISA, NUMBERS, ON_BOTH, check_all, check_saved
 from tiling.epilogue import fused
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import in_dot_groups

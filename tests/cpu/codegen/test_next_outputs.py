@@ -11,8 +11,8 @@ from cpu.codegen.emit import emit
 from cpu.kernel.callable import build
 from microkernels.tile.isa import isa_named
 from tests.exactness import FAR
-from tests.support.guard import PLACES, check_guarded
-from tests.support.matrix_cases import ISA
+from tests.support.kernels.guard import PLACES, check_guarded
+from tests.support.kernels.matrix_cases import ISA
 from tiling.epilogue import fused
 from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.operators import conv2d

@@ -12,7 +12,7 @@ from cpu.kernel.callable import build
 from cpu.kernel.measure import exact_case
 from cpu.runtime.machine.host import host
 from microkernels.tile.isa import ISAS, best_isa, isa_named
-from tests.support.kernel_cases import ON_EVERY_ISA
+from tests.support.kernels.cases import ON_EVERY_ISA
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.scheme.specifiers import SchemeError

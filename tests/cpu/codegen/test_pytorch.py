@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from cpu.reference.oracle import reference
 from cpu.runtime.compiler.toolchain import find_compiler
 from search import generate_conv
-from tests.support.pytorch_cases import CASES, CONVOLUTIONS, PRODUCTS, RECORDED, arrays, digest, recorded, whole_numbers
+from tests.support.kernels.pytorch_cases import (
+    CASES,
+    CONVOLUTIONS,
+    PRODUCTS,
+    RECORDED,
+    arrays,
+    digest,
+    recorded,
+    whole_numbers,
+)
 from tiling.operators import LAYOUTS, conv2d
 
 torch = pytest.importorskip("torch", reason="PyTorch, an independent reference, is not installed")
@@ -44,7 +53,7 @@ def options_of(case):
     return {name: case[name] for name in ("stride", "padding", "dilation", "groups", "layout") if name in case}
 
 
-# The epilogues of tests.support.pytorch_cases, in PyTorch's words.
+# The epilogues of tests.support.kernels.pytorch_cases, in PyTorch's words.
 EPILOGUES = {
     "relu(y + b)": lambda y, b: torch.relu(y + b),
     "relu(y + b + z)": lambda y, b, z: torch.relu(y + b + z),

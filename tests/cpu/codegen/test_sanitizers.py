@@ -21,11 +21,11 @@ from cpu.reference.oracle import wrong
 from cpu.runtime.machine.host import supports
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import EVERY_ISA, ISAS, isa_named
-from tests.support import low_precision_cases
-from tests.support.kernel_cases import ALL_CASES, PLANES
-from tests.support.random_cases import Case, case
-from tests.support.sanitizers import compile_sanitized, run_sanitized, without_sanitizers
-from tests.support.winograd_cases import CASES, EPILOGUES, text_of
+from tests.support.kernels import low_precision_cases
+from tests.support.kernels.cases import ALL_CASES, PLANES
+from tests.support.kernels.random_cases import Case, case
+from tests.support.kernels.sanitizers import compile_sanitized, run_sanitized, without_sanitizers
+from tests.support.kernels.winograd_cases import CASES, EPILOGUES, text_of
 from tiling.problem import Problem
 from tiling.text.notation import parse
 

@@ -22,10 +22,10 @@ from search.space.space import Candidate, trusted
 from search.space.strips import with_strips
 from search.tuner.target import Target
 from tests.exactness import FAR
-from tests.support.flat_pixel_cases import SAME, scheme_of
-from tests.support.guard import PLACES, check_guarded
-from tests.support.matrix_cases import ISA
-from tests.support.model_cases import MACHINE
+from tests.support.kernels.flat_pixel_cases import SAME, scheme_of
+from tests.support.kernels.guard import PLACES, check_guarded
+from tests.support.kernels.matrix_cases import ISA
+from tests.support.search.model_cases import MACHINE
 from tiling.arrays.access import access_of
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups, strip_of

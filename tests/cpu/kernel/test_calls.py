@@ -11,7 +11,7 @@ from cpu.kernel.export import ExportError
 from cpu.reference.oracle import integers, reference
 from cpu.runtime.compiler.toolchain import ToolchainError
 from microkernels.tile.isa import ISAS
-from tests.support.kernel_cases import CASES, SAME_3X3, kernel_of
+from tests.support.kernels.cases import CASES, SAME_3X3, kernel_of
 from tiling.arguments import ArgumentError
 from tiling.operators import conv2d
 from tiling.text.notation import parse

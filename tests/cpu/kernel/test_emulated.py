@@ -15,8 +15,8 @@ import sys
 import pytest
 
 from microkernels.tile.isa import ISAS
-from tests.support.kernel_cases import CASES
-from tests.support.saved_kernels import calling_program
+from tests.support.kernels.cases import CASES
+from tests.support.kernels.saved import calling_program
 from tiling.text.notation import parse
 
 QEMU = "qemu-x86_64"

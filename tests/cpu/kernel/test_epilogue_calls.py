@@ -18,8 +18,8 @@ from search import generate_conv, generate_matmul, load_kernel
 from search.cost.volume import traffic
 from search.evaluator.cpu import cpu_backend
 from search.tuner import store
-from tests.support.kernel_cases import CASES, POINTWISE, kernel_of
-from tests.support.searching import SCHEME, SHAPE, conv
+from tests.support.kernels.cases import CASES, POINTWISE, kernel_of
+from tests.support.search.searching import SCHEME, SHAPE, conv
 from tiling.arguments import ArgumentError
 from tiling.epilogue import EpilogueError, fused
 from tiling.machine import CacheLevel, Machine

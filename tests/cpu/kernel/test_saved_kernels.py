@@ -25,9 +25,9 @@ from cpu.runtime.machine.timer import _library
 from microkernels.tile.isa import ISAS
 from search import load_kernel
 from search.conv import main as conv_command
-from tests.support.guard import check_guarded
-from tests.support.kernel_cases import CASES, ON_EVERY_ISA, kernel_of
-from tests.support.saved_kernels import LACKED, calling_program
+from tests.support.kernels.cases import CASES, ON_EVERY_ISA, kernel_of
+from tests.support.kernels.guard import check_guarded
+from tests.support.kernels.saved import LACKED, calling_program
 from tiling.epilogue import fused
 from tiling.operators import conv2d
 from tiling.rewrite.pointwise import pointwise2d

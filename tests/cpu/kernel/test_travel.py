@@ -16,8 +16,8 @@ from cpu.kernel.opened import CpuError
 from cpu.kernel.saved import load
 from cpu.reference.oracle import integers, reference
 from microkernels.tile.isa import ISAS
-from tests.support.kernel_cases import CASES, kernel_of
-from tests.support.saved_kernels import LACKED
+from tests.support.kernels.cases import CASES, kernel_of
+from tests.support.kernels.saved import LACKED
 from tiling.machine import Timing
 from tiling.operators import conv2d
 from tiling.text.notation import parse

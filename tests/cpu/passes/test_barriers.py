@@ -12,8 +12,8 @@ from cpu.codegen.inside import facts_of
 from cpu.passes.forms import product_forms, program_forms
 from cpu.passes.order import SHARE_THREADS
 from microkernels.tile.isa import PORTABLE
-from tests.support.loops import ones, result, without_each_barrier
-from tests.support.programs import inputs_of, interpreted
+from tests.support.loops.loops import ones, result, without_each_barrier
+from tests.support.programs.programs import inputs_of, interpreted
 from tiling.epilogue import fused
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.meaning.workers import Race

@@ -21,9 +21,9 @@ from cpu.passes.order import PACK_WEIGHTS
 from cpu.reference.oracle import integers, reference
 from cpu.runtime.numbers import to_bits
 from microkernels.tile.isa import EVERY_ISA, Isa
-from tests.support import random_cases
-from tests.support.loops import numbers_of, of_numbers, placed, result
-from tests.support.passes import by_loops, same_meaning
+from tests.support.kernels import random_cases
+from tests.support.loops.loops import numbers_of, of_numbers, placed, result
+from tests.support.loops.passes import by_loops, same_meaning
 from tiling.arrays.access import access_of
 from tiling.loops.language import Kernel
 from tiling.loops.meaning.interpret import interpret

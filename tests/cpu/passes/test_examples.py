@@ -10,7 +10,7 @@ import pytest
 
 from cpu.passes.order import PRODUCT, PROGRAM
 from tests.cpu.passes.examples import PRODUCTS, PROGRAMS, product_example, program_example
-from tests.support.examples import check_example, missing
+from tests.support.loops.examples import check_example, missing
 
 CPU = Path(__file__).parents[3] / "cpu"
 ROOMS = ("control", "memory", "vectors", "registers", "program")

@@ -18,10 +18,10 @@ from cpu.passes.order import PRODUCT, ProductPass
 from cpu.reference.oracle import reference
 from microkernels.tile.isa import ISAS
 from tests.exactness import FAR
-from tests.support import winograd_loops
-from tests.support.kernel_cases import BATCHED, DEPTHWISE, FOURS, GROUPED, TAIL, kernel_of
-from tests.support.loops import inputs, result, sums
-from tests.support.passes import (
+from tests.support.kernels.cases import BATCHED, DEPTHWISE, FOURS, GROUPED, TAIL, kernel_of
+from tests.support.loops import winograd_loops
+from tests.support.loops.loops import inputs, result, sums
+from tests.support.loops.passes import (
     PACKING,
     SAME,
     TILES,

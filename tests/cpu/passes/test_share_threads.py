@@ -14,7 +14,7 @@ from cpu.passes.forms import product_forms, program_forms
 from cpu.passes.order import SHARE_THREADS
 from cpu.reference.programs import evaluate
 from microkernels.tile.isa import AVX2, ISAS
-from tests.support.programs import after, inputs_of, interpreted
+from tests.support.programs.programs import after, inputs_of, interpreted
 from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.language import THREAD, Alloc, Barrier, Buffer, For, If, Kernel, Load, Scratch, Store
 from tiling.loops.meaning.interpret import interpret

@@ -43,9 +43,9 @@ def running(pid):
 
 def test_results_come_back_from_one_child(worker):
     value = {"a": [1, 2.5, None, "line\nline"], "large": "x" * 300_000}
-    assert worker.call("tests.support.faults:echo", timeout=PATIENCE, value=value) == value
-    first = worker.call("tests.support.faults:process", timeout=PATIENCE)
-    assert worker.call("tests.support.faults:process", timeout=PATIENCE) == first != os.getpid()
+    assert worker.call("tests.support.running.faults:echo", timeout=PATIENCE, value=value) == value
+    first = worker.call("tests.support.running.faults:process", timeout=PATIENCE)
+    assert worker.call("tests.support.running.faults:process", timeout=PATIENCE) == first != os.getpid()
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,14 @@ def test_results_come_back_from_one_child(worker):
         ("stop", {}, "SystemExit: 3"),
         ("unserialisable", {}, "TypeError: Object of type object is not JSON serializable"),
         ("no_such_function", {}, "AttributeError: .*no_such_function"),
-        ("run", {}, "ValueError: run is not a function of tests.support.faults"),
+        ("run", {}, "ValueError: run is not a function of tests.support.running.faults"),
     ],
 )
 def test_an_exception_leaves_the_child_alive(worker, function, arguments, reason):
-    before = worker.call("tests.support.faults:process", timeout=PATIENCE)
+    before = worker.call("tests.support.running.faults:process", timeout=PATIENCE)
     with pytest.raises(CandidateError, match=f"^{reason}"):
-        worker.call(f"tests.support.faults:{function}", timeout=PATIENCE, **arguments)
-    assert worker.call("tests.support.faults:process", timeout=PATIENCE) == before
+        worker.call(f"tests.support.running.faults:{function}", timeout=PATIENCE, **arguments)
+    assert worker.call("tests.support.running.faults:process", timeout=PATIENCE) == before
 
 
 @pytest.mark.parametrize(
@@ -74,34 +74,34 @@ def test_an_exception_leaves_the_child_alive(worker, function, arguments, reason
     ],
 )
 def test_a_crash_costs_one_child(worker, function, arguments, reason):
-    before = worker.call("tests.support.faults:process", timeout=PATIENCE)
+    before = worker.call("tests.support.running.faults:process", timeout=PATIENCE)
     with pytest.raises(CandidateError) as raised:
-        worker.call(f"tests.support.faults:{function}", timeout=PATIENCE, **arguments)
+        worker.call(f"tests.support.running.faults:{function}", timeout=PATIENCE, **arguments)
     assert raised.value.reason == str(raised.value) == reason
-    assert worker.call("tests.support.faults:process", timeout=PATIENCE) != before
+    assert worker.call("tests.support.running.faults:process", timeout=PATIENCE) != before
 
 
 def test_a_hang_is_killed_with_all_it_started(worker, tmp_path):
-    worker.call("tests.support.faults:process", timeout=PATIENCE)
+    worker.call("tests.support.running.faults:process", timeout=PATIENCE)
     with pytest.raises(CandidateError, match=r"^no answer within 3 s: killed$"):
-        worker.call("tests.support.faults:hang_with_child", timeout=3, file=str(tmp_path / "child"))
+        worker.call("tests.support.running.faults:hang_with_child", timeout=3, file=str(tmp_path / "child"))
     grandchild = int((tmp_path / "child").read_text())
     wait_until(lambda: not running(grandchild))
-    assert worker.call("tests.support.faults:echo", timeout=PATIENCE, value=1) == 1
+    assert worker.call("tests.support.running.faults:echo", timeout=PATIENCE, value=1) == 1
 
 
 def test_a_child_that_died_idle_is_replaced(worker):
-    first = worker.call("tests.support.faults:process", timeout=PATIENCE)
+    first = worker.call("tests.support.running.faults:process", timeout=PATIENCE)
     os.kill(first, signal.SIGKILL)
     os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)  # all its threads, leaving it to be reaped
-    assert worker.call("tests.support.faults:process", timeout=PATIENCE) != first
+    assert worker.call("tests.support.running.faults:process", timeout=PATIENCE) != first
 
 
 def test_memory_is_limited():
     with Worker(packages=("tests",), memory_bytes=2 << 30) as worker:
         with pytest.raises(CandidateError, match=r"^MemoryError$"):
-            worker.call("tests.support.faults:allocate", timeout=PATIENCE, count=3 << 30)
-        assert worker.call("tests.support.faults:allocate", timeout=PATIENCE, count=1000) == 1000
+            worker.call("tests.support.running.faults:allocate", timeout=PATIENCE, count=3 << 30)
+        assert worker.call("tests.support.running.faults:allocate", timeout=PATIENCE, count=1000) == 1000
 
 
 def test_memory_that_does_not_suffice_to_check_a_kernel_is_not_the_kernels_fault():
@@ -115,7 +115,7 @@ def test_memory_that_does_not_suffice_to_check_a_kernel_is_not_the_kernels_fault
 def test_a_worker_is_the_first_to_go_where_memory_runs_out(worker):
     """Before the program that measures, whose own place in the system's order stays what it was."""
     own = Path("/proc/self/oom_score_adj").read_text()
-    pid = worker.call("tests.support.faults:process", timeout=PATIENCE)
+    pid = worker.call("tests.support.running.faults:process", timeout=PATIENCE)
     assert int(Path(f"/proc/{pid}/oom_score_adj").read_text()) == 1000
     assert Path("/proc/self/oom_score_adj").read_text() == own != "1000\n"
 
@@ -123,23 +123,23 @@ def test_a_worker_is_the_first_to_go_where_memory_runs_out(worker):
 def test_environment_and_path(monkeypatch):
     monkeypatch.setenv("FROM_PARENT", "a")
     with Worker(packages=("tests",), env={"OMP_NUM_THREADS": "3"}) as worker:
-        assert worker.call("tests.support.faults:environment", timeout=PATIENCE, name="FROM_PARENT") == "a"
-        assert worker.call("tests.support.faults:environment", timeout=PATIENCE, name="OMP_NUM_THREADS") == "3"
-        theirs = worker.call("tests.support.faults:search_path", timeout=PATIENCE)
+        assert worker.call("tests.support.running.faults:environment", timeout=PATIENCE, name="FROM_PARENT") == "a"
+        assert worker.call("tests.support.running.faults:environment", timeout=PATIENCE, name="OMP_NUM_THREADS") == "3"
+        theirs = worker.call("tests.support.running.faults:search_path", timeout=PATIENCE)
     assert set(map(os.path.abspath, sys.path)) <= set(theirs)
 
 
 def test_the_child_ignores_ctrl_c(worker):
-    assert worker.call("tests.support.faults:interrupt", timeout=PATIENCE) == "still here"
+    assert worker.call("tests.support.running.faults:interrupt", timeout=PATIENCE) == "still here"
 
 
 @pytest.mark.parametrize(
     "name",
     [
         "os:system",
-        "tests.support.faults",
-        "tests.support.faults:_private",
-        "tests.support.faults:os.system",
+        "tests.support.running.faults",
+        "tests.support.running.faults:_private",
+        "tests.support.running.faults:os.system",
         "tests..x:y",
         "cpu.runtime.compiler.cache:x",
     ],
@@ -150,12 +150,12 @@ def test_other_names_are_refused(worker, name):
 
 
 def test_a_closed_worker_is_closed(worker):
-    pid = worker.call("tests.support.faults:process", timeout=PATIENCE)
+    pid = worker.call("tests.support.running.faults:process", timeout=PATIENCE)
     worker.close()
     assert not running(pid)
     worker.close()
     with pytest.raises(WorkerError, match="closed"):
-        worker.call("tests.support.faults:process", timeout=PATIENCE)
+        worker.call("tests.support.running.faults:process", timeout=PATIENCE)
 
 
 def test_a_child_that_cannot_start(monkeypatch):
@@ -197,7 +197,7 @@ def test_children_die_with_their_parent(tmp_path, starter):
     program = (
         "import sys, threading; from cpu.runtime.processes.worker import Worker\n"
         "worker = Worker(packages=('tests',))\n"
-        "def work(): worker.call('tests.support.faults:hang_with_child', timeout=600, file=sys.argv[1])\n"
+        "def work(): worker.call('tests.support.running.faults:hang_with_child', timeout=600, file=sys.argv[1])\n"
         f"work() if '{starter}' == 'main' else threading.Thread(target=work).start()\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "child")], cwd=ROOT)
@@ -213,8 +213,8 @@ def test_children_die_with_their_parent(tmp_path, starter):
 
 
 def test_run_all_yields_every_task():
-    tasks = [Task("tests.support.faults:echo", PATIENCE, {"value": number}) for number in range(6)]
-    tasks.insert(2, Task("tests.support.faults:segfault", PATIENCE, {}))
+    tasks = [Task("tests.support.running.faults:echo", PATIENCE, {"value": number}) for number in range(6)]
+    tasks.insert(2, Task("tests.support.running.faults:segfault", PATIENCE, {}))
     outcomes = dict(run_all(iter(tasks), 2, packages=("tests",)))
     assert set(outcomes) == set(tasks)
     crash = outcomes.pop(tasks[2])
@@ -228,7 +228,7 @@ def test_run_all_draws_tasks_as_it_goes_and_ends_early():
     def endless():
         while True:
             name = "hang" if drawn else "process"
-            drawn.append(Task(f"tests.support.faults:{name}", 600, {}))
+            drawn.append(Task(f"tests.support.running.faults:{name}", 600, {}))
             yield drawn[-1]
 
     outcomes = run_all(endless(), 2, packages=("tests",))
@@ -245,7 +245,7 @@ def test_run_all_without_tasks_or_jobs():
 
 
 def processes(pool: Pool, count: int) -> set[int]:
-    task = Task("tests.support.faults:process", PATIENCE, {})
+    task = Task("tests.support.running.faults:process", PATIENCE, {})
     return {pid for _, pid in pool.run(Task(task.function, task.timeout, {}) for _ in range(count))}
 
 
@@ -262,8 +262,8 @@ def test_the_children_of_a_pool_outlive_a_run():
 
 def test_a_run_of_a_pool_that_is_closed_early_ends_its_children_and_the_next_one_starts_others():
     pool = Pool(2, packages=("tests",))
-    first = Task("tests.support.faults:process", PATIENCE, {})
-    outcomes = pool.run([first, Task("tests.support.faults:hang", 600, {})])
+    first = Task("tests.support.running.faults:process", PATIENCE, {})
+    outcomes = pool.run([first, Task("tests.support.running.faults:hang", 600, {})])
     task, pid = next(outcomes)
     assert task is first
     outcomes.close()

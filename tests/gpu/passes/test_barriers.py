@@ -9,11 +9,11 @@ from random import Random
 import pytest
 
 from gpu.passes.order import scheme_forms
-from tests.support.gpu_programs import forms, program_of
-from tests.support.gpu_schemes import SCHEMES, interpreted, scheme_of
-from tests.support.loops import without_each_barrier
-from tests.support.programs import inputs_of
-from tests.support.programs import interpreted as interpreted_program
+from tests.support.gpu.programs import forms, program_of
+from tests.support.gpu.schemes import SCHEMES, interpreted, scheme_of
+from tests.support.loops.loops import without_each_barrier
+from tests.support.programs.programs import inputs_of
+from tests.support.programs.programs import interpreted as interpreted_program
 from tiling.loops.language import Barrier
 from tiling.loops.meaning.workers import Race
 from tiling.loops.walk import walk, with_blocks

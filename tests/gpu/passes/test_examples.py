@@ -8,7 +8,7 @@ import pytest
 
 from gpu.passes import bind_points
 from gpu.passes.order import PROGRAM, SCHEME, program_forms, scheme_forms
-from tests.support.examples import check_example
+from tests.support.loops.examples import check_example
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem
 from tiling.program.infer import sized

@@ -12,8 +12,8 @@ from gpu.codegen.loops.names import with_cuda_names
 from gpu.passes import bind_points
 from gpu.passes.order import PROGRAM, program_forms
 from gpu.passes.workers import launches, threads_of
-from tests.support.gpu_programs import PROGRAMS, expected, forms, program_of
-from tests.support.programs import inputs_of, interpreted, lines, random_program
+from tests.support.gpu.programs import PROGRAMS, expected, forms, program_of
+from tests.support.programs.programs import inputs_of, interpreted, lines, random_program
 from tiling.loops.language import Alloc, Barrier, For
 from tiling.loops.passes import names
 from tiling.loops.walk import walk

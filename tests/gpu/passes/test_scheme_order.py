@@ -10,9 +10,9 @@ import pytest
 from gpu.passes.order import SCHEME, scheme_forms
 from gpu.passes.widen_copies import divisor
 from gpu.passes.workers import launches, threads_of
-from tests.support.gpu_cases import integers
-from tests.support.gpu_schemes import SCHEMES, expected, interpreted, scheme_of
-from tests.support.programs import lines
+from tests.support.gpu.cases import integers
+from tests.support.gpu.schemes import SCHEMES, expected, interpreted, scheme_of
+from tests.support.programs.programs import lines
 from tiling.loops.index import constant, variable
 from tiling.loops.language import Alloc, If
 from tiling.loops.passes import names

@@ -5,8 +5,8 @@ import pytest
 from gpu.codegen.loops.emit import emit_program
 from gpu.passes import bind_points
 from gpu.runtime.program import compile_program
-from tests.support.gpu_compiling import needs_nvrtc
-from tests.support.gpu_programs import PROGRAMS, program_of
+from tests.support.gpu.compiling import needs_nvrtc
+from tests.support.gpu.programs import PROGRAMS, program_of
 
 
 @needs_nvrtc

@@ -17,8 +17,8 @@ from gpu.runtime.export_program import program_files
 from gpu.runtime.nvrtc import CompilerMissing
 from gpu.runtime.program import Compiled
 from search.evaluator.gpu_programs import TwinProgramKernel
-from tests.support.driver_stand_in import OWN, STAND_IN, WARNINGS, headers
-from tests.support.gpu_programs import program_of
+from tests.support.gpu.driver import OWN, STAND_IN, WARNINGS, headers
+from tests.support.gpu.programs import program_of
 from tiling.program.dtypes import WIDTH
 from tiling.program.infer import sized
 from tiling.program.read import read

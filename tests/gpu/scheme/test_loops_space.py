@@ -13,8 +13,8 @@ from gpu.model.loops_space import loop_schedules, loop_schemes, scheme_of
 from gpu.runtime.compile import compile_cubin
 from gpu.twin.launch import TwinError
 from search.conv import main
-from tests.support.gpu_compiling import needs_nvrtc
-from tests.support.gpu_schemes import on_twin
+from tests.support.gpu.compiling import needs_nvrtc
+from tests.support.gpu.schemes import on_twin
 from tiling.operators import conv2d, in_layout, matmul
 
 SMALL = {

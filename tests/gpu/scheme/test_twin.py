@@ -9,7 +9,7 @@ import pytest
 
 from gpu.codegen.loops.scheme import emit_loops
 from gpu.twin.launch import TwinError
-from tests.support.gpu_schemes import SCHEMES, on_twin, scheme_of
+from tests.support.gpu.schemes import SCHEMES, on_twin, scheme_of
 from tiling.operators import matmul
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse

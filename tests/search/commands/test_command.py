@@ -23,7 +23,7 @@ from microkernels.tile.space import quick
 from search.evaluator.cpu import cpu_backend
 from search.matmul import main as matmul_command
 from search.tuner import store
-from tests.support.searching import SCHEME, SHAPE, conv
+from tests.support.search.searching import SCHEME, SHAPE, conv
 from tiling.machine import Timing
 from tiling.operators import matmul
 from tiling.text.shapes import canonical

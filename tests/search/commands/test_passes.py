@@ -16,7 +16,7 @@ from cpu.runtime.machine.host import host
 from microkernels.tile.isa import EVERY_ISA, ISAS
 from search.commands.passes import PACKING
 from search.matmul import main as matmul_command
-from tests.support.searching import PROBLEM, SCHEME, SHAPE, conv
+from tests.support.search.searching import PROBLEM, SCHEME, SHAPE, conv
 from tiling.loops.passes import LOWER, names
 from tiling.text.notation import parse
 

@@ -16,7 +16,7 @@ from cpu.reference.programs import evaluate
 from cpu.runtime.machine.host import host
 from search.evaluator.programs import PASS_NAMES
 from search.program import main
-from tests.support.programs import SOFTMAX
+from tests.support.programs.programs import SOFTMAX
 from tiling.problem import ProblemError
 from tiling.program.infer import sized
 from tiling.program.operators import program_of

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from search.commands.progress import counted, shown
 from search.tuner.tune import Stage
-from tests.support.searching import PROBLEM
+from tests.support.search.searching import PROBLEM
 
 
 def told(budget: float | None, terminal: bool = True) -> str:

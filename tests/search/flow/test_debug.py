@@ -10,7 +10,7 @@ import pytest
 from cpu.runtime.compiler.toolchain import CompileError
 from search import generate_conv
 from search.flow import debug
-from tests.support.searching import SCHEME, SHAPE, conv
+from tests.support.search.searching import SCHEME, SHAPE, conv
 
 SEARCH = ["--shape", "c=4,h=6,w=6,k=8,r=1,s=1", "--isa", "portable", "--budget", "2", "--trials", "2", "--forget"]
 

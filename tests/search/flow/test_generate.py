@@ -13,7 +13,7 @@ from search import generate_conv, generate_matmul, load_kernel
 from search.evaluator import target_of
 from search.evaluator.cpu import cpu_backend
 from search.tuner import store
-from tests.support.searching import PROBLEM
+from tests.support.search.searching import PROBLEM
 from tiling.machine import Timing
 from tiling.problem import ProblemError
 from tiling.text.notation import parse

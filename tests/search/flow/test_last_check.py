@@ -17,7 +17,7 @@ from search.flow.find import Found, find
 from search.tuner import store
 from search.tuner.measured import Measured
 from search.tuner.tune import Outcome
-from tests.support.searching import conv
+from tests.support.search.searching import conv
 from tiling.machine import Timing
 from tiling.operators import conv2d
 from tiling.text.notation import parse

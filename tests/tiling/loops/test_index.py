@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.indices import NAMES, POINTS, RANGES, indices, small, whole
+from tests.support.loops.indices import NAMES, POINTS, RANGES, indices, small, whole
 from tiling.loops.index import LANE, Index, Part, applied, constant, variable
 
 

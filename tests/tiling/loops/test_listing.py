@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.support.loops import indices
+from tests.support.loops.loops import indices
 from tiling.loops.index import LANE, ZERO, constant, variable
 from tiling.loops.language import (
     Address,

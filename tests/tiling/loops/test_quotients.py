@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu.runtime.compiler.library import load
-from tests.support.indices import POINTS, RANGES, indices
+from tests.support.loops.indices import POINTS, RANGES, indices
 from tiling.loops.c_text import number
 from tiling.loops.index import Index, Part, applied, constant, variable
 from tiling.loops.quotients import from_zero

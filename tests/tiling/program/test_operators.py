@@ -8,7 +8,7 @@ import pytest
 from cpu.kernel.program import build_program
 from cpu.reference.programs import evaluate
 from microkernels.tile.isa import PORTABLE
-from tests.support.operator_cases import CASES, by_pytorch, inputs_of, recorded
+from tests.support.programs.operator_cases import CASES, by_pytorch, inputs_of, recorded
 from tiling.program.names import ProgramError
 from tiling.program.operators import OPERATORS, program_of
 

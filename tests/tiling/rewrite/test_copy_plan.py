@@ -11,7 +11,7 @@ import pytest
 from cpu.codegen.inside import facts_of
 from cpu.passes.forms import product_forms
 from microkernels.tile.isa import EVERY_ISA
-from tests.support import random_cases
+from tests.support.kernels import random_cases
 from tiling.loops.language import Buffer
 from tiling.loops.meaning.memory import NUMPY
 from tiling.loops.walk import buffers

@@ -22,8 +22,8 @@ from search.cost.volume import traffic
 from search.space.explain import explain
 from search.space.sample import random_schemes
 from search.space.space import candidates
-from tests.support.low_precision_cases import ISA, ONE
-from tests.support.model_cases import MACHINE
+from tests.support.kernels.low_precision_cases import ISA, ONE
+from tests.support.search.model_cases import MACHINE
 from tiling.arrays.access import access_of
 from tiling.epilogue import fused
 from tiling.operators import conv2d, in_layout

@@ -13,9 +13,9 @@ from microkernels.scores.catalog import Catalog
 from microkernels.tile.isa import isa_named
 from search.space.layouts import layouts
 from search.space.space import candidates
-from tests.support.flat_pixel_cases import CASES, scheme_of
-from tests.support.matrix_cases import ISA, NUMBERS
-from tests.support.model_cases import MACHINE
+from tests.support.kernels.flat_pixel_cases import CASES, scheme_of
+from tests.support.kernels.matrix_cases import ISA, NUMBERS
+from tests.support.search.model_cases import MACHINE
 from tiling.arrays.flat_pixels import flat_pixels_of
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cpu.passes.memory.copy_runs import copy_runs
-from tests.support.loops import statements
+from tests.support.loops.loops import statements
 from tiling.loops.language import Do, For, Kernel, Store
 from tiling.loops.meaning.interpret import interpret
 from tiling.operators import conv2d, matmul

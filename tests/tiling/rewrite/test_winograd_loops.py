@@ -9,8 +9,8 @@ import pytest
 
 from cpu.codegen.winograd import winograd_packing_forms_of
 from microkernels.tile.isa import ISAS
-from tests.support.winograd_cases import text_of
-from tests.support.winograd_loops import check, small, transformed
+from tests.support.kernels.winograd_cases import text_of
+from tests.support.loops.winograd_loops import check, small, transformed
 from tiling.epilogue import fused
 from tiling.loops.language import Call, For
 from tiling.loops.meaning.interpret import interpret

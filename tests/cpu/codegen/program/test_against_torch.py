@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from cpu.kernel.program import build_program
 from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
-from tests.support.programs import inputs_of, numbers, random_program, random_real_program, stored
+from tests.support.programs.programs import inputs_of, numbers, random_program, random_real_program, stored
 
 pytest.importorskip("torch", reason="PyTorch, an independent reference, is not installed")
-from tests.support.torch_programs import evaluate
+from tests.support.programs.torch_programs import evaluate
 
 ISAS = [isa for isa in (PORTABLE, AVX2, AVX512F) if supports(isa.cpu_flags)]
 SEEDS = st.integers(0, 2**32)

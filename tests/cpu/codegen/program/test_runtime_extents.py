@@ -17,8 +17,8 @@ from cpu.reference.programs import evaluate, rounded
 from cpu.runtime.machine.host import supports
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
-from tests.support.guard import PLACES, Guarded
-from tests.support.programs import (
+from tests.support.kernels.guard import PLACES, Guarded
+from tests.support.programs.programs import (
     ATTENTION,
     MASKED_ATTENTION,
     PRODUCTS,

@@ -15,8 +15,8 @@ from cpu.reference.programs import evaluate, rounded
 from cpu.runtime.machine.host import supports
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
-from tests.support.programs import MASKED_ATTENTION, PRODUCTS, inputs_of, numbers, random_program, stored
-from tests.support.sanitizers import compile_sanitized, run_sanitized, without_sanitizers
+from tests.support.kernels.sanitizers import compile_sanitized, run_sanitized, without_sanitizers
+from tests.support.programs.programs import MASKED_ATTENTION, PRODUCTS, inputs_of, numbers, random_program, stored
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import product
 
 from cpu.passes.control.bind_cores import WORKER
-from tests.support.loops import statements
-from tests.support.passes import around
+from tests.support.loops.loops import statements
+from tests.support.loops.passes import around
 from tiling.loops.language import Define, For
 from tiling.operators import matmul
 

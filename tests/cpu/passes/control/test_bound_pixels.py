@@ -13,8 +13,8 @@ from cpu.passes.control.bound_pixels import LINE
 from cpu.passes.forms import product_forms
 from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR
-from tests.support.loops import conditions, inputs, result, statements, sums
-from tests.support.passes import packed
+from tests.support.loops.loops import conditions, inputs, result, statements, sums
+from tests.support.loops.passes import packed
 from tiling.loops.index import Part
 from tiling.loops.language import Define, For, Kernel, Store
 from tiling.loops.lowering.nest import counter

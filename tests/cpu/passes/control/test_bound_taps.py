@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.loops import conditions, ones, statements
-from tests.support.passes import SAME, TILES, around, products
+from tests.support.loops.loops import conditions, ones, statements
+from tests.support.loops.passes import SAME, TILES, around, products
 from tiling.loops.language import Define, For
 from tiling.operators import conv2d
 

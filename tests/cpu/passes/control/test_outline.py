@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.loops import statements
-from tests.support.passes import SAME, TILES, around
+from tests.support.loops.loops import statements
+from tests.support.loops.passes import SAME, TILES, around
 from tiling.loops.language import Address, Block, Call
 from tiling.loops.rewrite import places
 from tiling.operators import conv2d, matmul

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cpu.passes.control.split_cases import cases
-from tests.support.loops import conditions, ones, statements
-from tests.support.passes import SAME, TILES, around, forms_by_name, products
+from tests.support.loops.loops import conditions, ones, statements
+from tests.support.loops.passes import SAME, TILES, around, forms_by_name, products
 from tiling.loops.index import variable
 from tiling.loops.language import Block, For, If, Inside, Kernel
 from tiling.loops.walk import walk

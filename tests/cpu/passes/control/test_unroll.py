@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cpu.passes.control.unroll import decided, unrolled
-from tests.support.loops import statements
-from tests.support.passes import around
+from tests.support.loops.loops import statements
+from tests.support.loops.passes import around
 from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.language import Flag, For, If, Inside, Load, Number, Store
 

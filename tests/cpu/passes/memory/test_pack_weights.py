@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.loops import conditions, inputs, statements
-from tests.support.passes import PACKING, SAME, TILES, around, forms_by_name, packed
+from tests.support.loops.loops import conditions, inputs, statements
+from tests.support.loops.passes import PACKING, SAME, TILES, around, forms_by_name, packed
 from tiling.loops.language import Load, Store
 from tiling.loops.passes import LOWER
 from tiling.loops.rewrite import places

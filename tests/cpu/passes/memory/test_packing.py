@@ -12,9 +12,18 @@ from cpu.codegen.emit import emit
 from cpu.passes.memory.pack_weights import pack_weights
 from cpu.passes.order import PRODUCT, ProductPass
 from microkernels.tile.isa import ISAS
-from tests.support.kernel_cases import DEPTHWISE
-from tests.support.loops import inputs, statements
-from tests.support.passes import PACKING, SAME, TILES, by_loops, forms_by_name, forms_that_pack, pack_loops, packed
+from tests.support.kernels.cases import DEPTHWISE
+from tests.support.loops.loops import inputs, statements
+from tests.support.loops.passes import (
+    PACKING,
+    SAME,
+    TILES,
+    by_loops,
+    forms_by_name,
+    forms_that_pack,
+    pack_loops,
+    packed,
+)
 from tiling.arrays.access import access_of
 from tiling.loops.index import constant
 from tiling.loops.language import Comment, For, Kernel, Load, Store

@@ -10,8 +10,8 @@ import pytest
 from cpu.passes.memory.prefetch_in_tiles import NEXT, NEXT_OUTPUTS
 from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR
-from tests.support.loops import statements
-from tests.support.passes import Small, around, small
+from tests.support.loops.loops import statements
+from tests.support.loops.passes import Small, around, small
 from tiling.loops.language import Advance, Aim, Block, Cursors, For, Prefetch
 from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.loops.walk import walk

@@ -11,8 +11,8 @@ from cpu.codegen.inside import facts_of
 from cpu.passes.forms import product_forms
 from cpu.passes.memory.stage_panels import stage_panels
 from microkernels.tile.isa import ISAS
-from tests.support.kernel_cases import CASES
-from tests.support.passes import pack_loops
+from tests.support.kernels.cases import CASES
+from tests.support.loops.passes import pack_loops
 from tiling.loops.index import variable
 from tiling.loops.language import (
     Block,

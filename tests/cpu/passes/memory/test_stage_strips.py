@@ -12,8 +12,8 @@ from cpu.codegen.inside import facts_of
 from cpu.passes.forms import product_forms
 from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR
-from tests.support.loops import inputs, result, statements, sums
-from tests.support.passes import Small, packed
+from tests.support.loops.loops import inputs, result, statements, sums
+from tests.support.loops.passes import Small, packed
 from tiling.loops.index import ZERO
 from tiling.loops.language import Aim, Alloc, Call, Load, StagedPart, Team
 from tiling.loops.meaning.memory import Fault

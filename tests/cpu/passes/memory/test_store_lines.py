@@ -15,7 +15,7 @@ from cpu.reference.oracle import integers, reference
 from cpu.runtime.numbers import to_bits
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.isa import isa_named
-from tests.support.low_precision_cases import ISA
+from tests.support.kernels.low_precision_cases import ISA
 from tiling.arrays.access import access_of
 from tiling.epilogue import fused
 from tiling.loops.index import ZERO, constant

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.support.loops import inputs, ones, result, statements, sums
-from tests.support.passes import SAME, TILES, around, forms_by_name, instructions
+from tests.support.loops.loops import inputs, ones, result, statements, sums
+from tests.support.loops.passes import SAME, TILES, around, forms_by_name, instructions
 from tiling.loops.language import Aligned, Call, Decide, Do, Flag, For, If
 
 

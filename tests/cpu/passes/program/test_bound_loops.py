@@ -14,7 +14,7 @@ from cpu.passes.forms import program_forms
 from cpu.passes.order import SHARE_THREADS
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
-from tests.support.programs import MASKED_ATTENTION, after, inputs_of, interpreted, lines
+from tests.support.programs.programs import MASKED_ATTENTION, after, inputs_of, interpreted, lines
 from tiling.loops.language import For
 from tiling.loops.walk import walk
 from tiling.program.infer import Sized, sized

@@ -12,7 +12,7 @@ from cpu.codegen.program.functions import ELEMENT, Definitions
 from cpu.passes.program.instructions import across, memory_of, transposed
 from cpu.runtime.compiler.library import load
 from microkernels.tile.isa import ISAS, isa_named
-from tests.support.instruction_texts import c_function, call, mean
+from tests.support.microkernels.instruction_texts import c_function, call, mean
 from tiling.loops.index import constant
 from tiling.loops.language import Immediate, Mask
 from tiling.loops.meaning.memory import NUMPY

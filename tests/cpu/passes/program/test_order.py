@@ -17,7 +17,7 @@ from cpu.passes.forms import program_forms
 from cpu.passes.order import PROGRAM, SHARE_THREADS
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
-from tests.support.programs import (
+from tests.support.programs.programs import (
     ATTENTION,
     PRODUCTS,
     SOFTMAX,

@@ -14,7 +14,7 @@ import cpu.passes.program.split_ranges as split_ranges
 from cpu.passes.forms import program_forms
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
-from tests.support.programs import inputs_of, interpreted, lines
+from tests.support.programs.programs import inputs_of, interpreted, lines
 from tiling.loops.language import Apply, For
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk

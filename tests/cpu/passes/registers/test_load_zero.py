@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.loops import statements
-from tests.support.passes import SAME, TILES, around, forms_by_name, instructions
+from tests.support.loops.loops import statements
+from tests.support.loops.passes import SAME, TILES, around, forms_by_name, instructions
 from tiling.epilogue import fused
 from tiling.loops.language import Let, Register
 

@@ -9,9 +9,9 @@ import pytest
 
 from cpu.passes.registers.order_step import order_step
 from cpu.passes.registers.products import is_copy, is_product, stands_for
-from tests.support.kernel_cases import CASES
-from tests.support.loops import statements
-from tests.support.passes import around, instructions
+from tests.support.kernels.cases import CASES
+from tests.support.loops.loops import statements
+from tests.support.loops.passes import around, instructions
 from tiling.loops.language import Block, Body, Do, Fence, Invoke, Kernel, Let, Register, Store
 from tiling.loops.walk import inside, with_blocks
 from tiling.operators import conv2d

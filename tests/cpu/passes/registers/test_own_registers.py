@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.loops import statements
-from tests.support.passes import SAME, TILES, around, instructions
+from tests.support.loops.loops import statements
+from tests.support.loops.passes import SAME, TILES, around, instructions
 from tiling.epilogue import fused
 from tiling.loops.language import Do, Let
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.loops import statements
-from tests.support.passes import SAME, around
+from tests.support.loops.loops import statements
+from tests.support.loops.passes import SAME, around
 from tiling.loops.language import Alloc, Let, Load, Set, Store
 from tiling.loops.rewrite import parts_of
 

@@ -11,8 +11,8 @@ from cpu.passes.forms import product_forms
 from cpu.passes.vectors.matrix_tiles import matrix_tiles
 from microkernels.tile.isa import EVERY_ISA
 from microkernels.tile.matrix_instructions import matrix_instructions_of
-from tests.support.loops import inputs, result, statements, sums
-from tests.support.passes import packed
+from tests.support.loops.loops import inputs, result, statements, sums
+from tests.support.loops.passes import packed
 from tiling.loops.language import Address, Alloc, Do, For, If, Kernel, Shape, Stride, Tiles
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.walk import walk

@@ -9,8 +9,8 @@ from cpu.passes.vectors.transpose_stores import TRANSPOSED, transposed_rows
 from cpu.passes.vectors.vectorise import vectorise
 from microkernels.tile.instructions import instructions_of, transpose_instruction
 from microkernels.tile.isa import ISAS
-from tests.support.loops import inputs, result, statements
-from tests.support.passes import PACKING, around, forms_by_name, instructions, packed
+from tests.support.loops.loops import inputs, result, statements
+from tests.support.loops.passes import PACKING, around, forms_by_name, instructions, packed
 from tiling.epilogue import fused
 from tiling.loops.language import Alloc, Buffer, Do, For, Kernel, Load, Mask, Store
 from tiling.loops.listing import listing

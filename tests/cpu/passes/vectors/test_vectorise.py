@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.loops import conditions, statements
-from tests.support.passes import SAME, TILES, around, instructions
+from tests.support.loops.loops import conditions, statements
+from tests.support.loops.passes import SAME, TILES, around, instructions
 from tiling.epilogue import fused
 from tiling.loops.language import For, Load, Mask, Store
 from tiling.loops.rewrite import parts_of

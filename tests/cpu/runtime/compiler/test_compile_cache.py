@@ -37,7 +37,7 @@ from cpu.runtime.compiler.loading import load_bytes
 from cpu.runtime.compiler.toolchain import ToolchainError, find_compiler
 from microkernels.tile.isa import PORTABLE
 from search.conv import main as conv_command
-from tests.support.cache_race import source
+from tests.support.running.cache_race import source
 from tiling.operators import conv2d
 from tiling.text.notation import parse
 
@@ -165,7 +165,7 @@ def test_a_kernel_lives_on_and_is_saved_after_the_cache_is_cleared(tmp_path):
 
 
 def started(*arguments: object, **environment: str) -> subprocess.Popen:
-    words = [sys.executable, "-m", "tests.support.cache_race", *map(str, arguments)]
+    words = [sys.executable, "-m", "tests.support.running.cache_race", *map(str, arguments)]
     return subprocess.Popen(words, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
 
 

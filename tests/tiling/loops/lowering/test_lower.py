@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 
-from tests.support.loops import inputs, result, statements, sums
-from tests.support.strategies import schemes
+from tests.support.loops.loops import inputs, result, statements, sums
+from tests.support.search.strategies import schemes
 from tiling.epilogue import fused
 from tiling.loops.language import Alloc, Block, Decide, For, StagedPart
 from tiling.loops.lowering.lower import lower_scheme

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.strategies import schemes
+from tests.support.search.strategies import schemes
 from tiling.arrays.footprint import axis_points, footprint
 from tiling.loops.lowering.nest import Loop, RegisterTile, nest_of, starts
 from tiling.loops.lowering.show import show

@@ -9,8 +9,8 @@ from cpu.codegen.emit import emit
 from microkernels.tile.estimate import estimate
 from microkernels.tile.isa import EVERY_ISA, isa_named
 from search.cost.predict import predict
-from tests.support.model_cases import MACHINE
-from tests.support.random_cases import case
+from tests.support.kernels.random_cases import case
+from tests.support.search.model_cases import MACHINE
 from tiling.loops.lowering.stream_plan import may_stream, outgrows
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups

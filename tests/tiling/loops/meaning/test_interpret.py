@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.loops import indices
+from tests.support.loops.loops import indices
 from tiling.loops.index import LANE, ZERO, constant, variable
 from tiling.loops.language import (
     Address,

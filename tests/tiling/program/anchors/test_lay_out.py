@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.support.loops import result
+from tests.support.loops.loops import result
 from tiling.program.anchors.anchor import Operand
 from tiling.program.anchors.lay_out import in_order, lay_out
 

@@ -6,7 +6,7 @@ import pytest
 
 from cpu.codegen.program.explain import explained
 from microkernels.tile.isa import PORTABLE
-from tests.support.programs import MASKED_ATTENTION
+from tests.support.programs.programs import MASKED_ATTENTION
 from tiling.program.infer import sized
 from tiling.program.lowering.limits import limits
 from tiling.program.read import read

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cpu.reference.programs import evaluate, rounded
-from tests.support.programs import SOFTMAX, inputs_of, numbers, random_program, stored
+from tests.support.programs.programs import SOFTMAX, inputs_of, numbers, random_program, stored
 from tiling.loops.language import Alloc, Choose, For
 from tiling.loops.listing import listing
 from tiling.loops.meaning.interpret import interpret

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.programs import interpreted
+from tests.support.programs.programs import interpreted
 from tiling.loops.language import Alloc, For
 from tiling.loops.walk import walk
 from tiling.program.infer import sized

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cpu.reference.programs import evaluate
-from tests.support.programs import inputs_of, random_program
+from tests.support.programs.programs import inputs_of, random_program
 from tiling.program.infer import sized
 from tiling.program.read import read
 from tiling.program.rewrite.inline import inlined

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tiling.program.rewrite.split_sums as split
 from cpu.reference.programs import evaluate
-from tests.support.programs import inputs_of, random_program
+from tests.support.programs.programs import inputs_of, random_program
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read
 

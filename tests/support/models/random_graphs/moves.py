@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from tests.support.random_graphs.drawing import KINDS, TYPES, Drawing, Value
+from tests.support.models.random_graphs.drawing import KINDS, TYPES, Drawing, Value
 
 
 def reshape(d: Drawing) -> None:

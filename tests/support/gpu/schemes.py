@@ -11,7 +11,7 @@ from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.loops.scheme import emit_loops
 from gpu.codegen.program import Source
 from gpu.twin.launch import run_on_twin
-from tests.support.gpu_cases import integers
+from tests.support.gpu.cases import integers
 from tiling.epilogue import fused
 from tiling.loops.language import Kernel
 from tiling.loops.meaning.interpret import interpret

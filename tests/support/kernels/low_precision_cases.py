@@ -13,7 +13,7 @@ from cpu.reference.oracle import error_bound, reals, reference, wrong
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.numbers import ELEMENTS, from_bits
 from search import load_kernel
-from tests.support.guard import PLACES, check_guarded
+from tests.support.kernels.guard import PLACES, check_guarded
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.dot_groups import in_dot_groups

@@ -16,8 +16,8 @@ from cpu.codegen.inside import facts_of
 from cpu.passes.forms import packing_forms, product_forms
 from cpu.passes.order import PACK_WEIGHTS
 from microkernels.tile.isa import EVERY_ISA, ISAS, Isa
-from tests.support import random_cases
-from tests.support.loops import Arrays, of_numbers, result, statements
+from tests.support.kernels import random_cases
+from tests.support.loops.loops import Arrays, of_numbers, result, statements
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import passes_gaps, without_strips
 from tiling.dtypes import OUTPUT_DTYPES

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from tests.support.random_graphs.drawing import Drawing, Impossible
+from tests.support.models.random_graphs.drawing import Drawing, Impossible
 
 
 def conv(d: Drawing) -> None:

@@ -10,7 +10,7 @@ from bench.peers.interface.peer import Peer, Prepared
 from cpu.reference.oracle import reference
 from microkernels.tile.isa import ISAS
 from search.tuner.target import Target
-from tests.support.results import MACHINE
+from tests.support.search.made_up_results import MACHINE
 from tiling.operators import conv2d
 from tiling.text.shapes import canonical
 

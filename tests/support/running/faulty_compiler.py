@@ -1,4 +1,4 @@
-"""A compiler that makes chosen kernels fail: `CC="python tests/support/faulty_compiler.py"`.
+"""A compiler that makes chosen kernels fail: `CC="python tests/support/running/faulty_compiler.py"`.
 
 FAULTS, a JSON object in the environment, says which: the first key that is found in a source names its fault. All
 else goes to `cc` unchanged, so that everything around a fault is real: tuner, workers, cache and kernel.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.support.random_graphs.drawing import Drawing, Value
+from tests.support.models.random_graphs.drawing import Drawing, Value
 
 
 def unary(d: Drawing) -> None:

@@ -1,5 +1,7 @@
-"""Operators of `tiling.program.operators`, each with what PyTorch computes: `python -m tests.support.operator_cases`
-records PyTorch's results, which the tests compare with where PyTorch is not installed.
+"""Operators of `tiling.program.operators`, each with what PyTorch computes.
+
+`python -m tests.support.programs.operator_cases` records PyTorch's results, which the tests compare with where PyTorch
+is not installed.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-RECORDED = Path(__file__).parents[1] / "golden" / "operators.json"
+RECORDED = Path(__file__).parents[2] / "golden" / "operators.json"
 X, C = (1, 4, 5, 6), (6,)
 
 

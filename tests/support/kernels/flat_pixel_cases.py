@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.matrix_cases import NUMBERS
+from tests.support.kernels.matrix_cases import NUMBERS
 from tiling.epilogue import fused
 from tiling.operators import conv2d
 from tiling.scheme.counts import groups_of

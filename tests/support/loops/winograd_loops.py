@@ -11,8 +11,8 @@ from cpu.codegen.winograd import winograd_forms_of
 from cpu.kernel.measure import exact_case
 from cpu.passes.order import PACK_WEIGHTS, SHARE_THREADS
 from microkernels.tile.isa import ISAS
-from tests.support import random_cases
-from tests.support.passes import by_loops, same_meaning
+from tests.support.kernels import random_cases
+from tests.support.loops.passes import by_loops, same_meaning
 from tiling.loops.language import Kernel
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.passes import LOWER

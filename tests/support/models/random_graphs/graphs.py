@@ -17,8 +17,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tests.support.random_graphs import control, maps, moves, products, windows
-from tests.support.random_graphs.drawing import OPSET, Drawing, Impossible, Value
+from tests.support.models.random_graphs import control, maps, moves, products, windows
+from tests.support.models.random_graphs.drawing import OPSET, Drawing, Impossible, Value
 
 # Drawn as often as they stand here.
 OPERATORS: tuple[Callable[[Drawing], None], ...] = (

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 from onnx import TensorProto
 
-from tests.support.random_graphs.drawing import Drawing, Impossible
+from tests.support.models.random_graphs.drawing import Drawing, Impossible
 
 
 def pool(d: Drawing) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from tests.support.random_graphs.drawing import Drawing, Impossible, Value
+from tests.support.models.random_graphs.drawing import Drawing, Impossible, Value
 
 
 def _mapped(d: Drawing, inputs: list[Value], scope: str) -> tuple[list[onnx.NodeProto], str]:

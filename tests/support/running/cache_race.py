@@ -1,4 +1,4 @@
-"""One process of a race for the compile cache: `python -m tests.support.cache_race KERNELS ROUNDS SEED`.
+"""One process of a race for the compile cache: `python -m tests.support.running.cache_race KERNELS ROUNDS SEED`.
 
 It loads KERNELS kernels ROUNDS times, each time in another order, and prints how many loads gave a wrong answer.
 With `--spoil SECONDS` it damages entries of the cache for that long instead, each as a fault would leave it.
