@@ -6,8 +6,10 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from rich.console import Console
@@ -26,6 +28,8 @@ from search.evaluator.files import writable
 from search.flow.ranked import rank_first
 from tilewright_entry import run
 from tiling.problem import ProblemError
+
+T = TypeVar("T")
 
 _TIMED_CALLS = 5  # whose steps are timed
 _CALLS = 20  # at most, of those that are timed
@@ -57,14 +61,14 @@ def told(options: argparse.Namespace) -> str:
     console = Console(stderr=True)
     plan = Plan(
         options.model,
-        dict(options.known),
+        once("--known", options.known),
         options.threads,
         "measure" if options.budget else "model",
         options.budget or 1.0,
         options.algorithm,
         options.name,
     )
-    graph, backend = plan.graph(dict(options.dim)), plan.backend
+    graph, backend = plan.graph(once("--dim", options.dim)), plan.backend
     if options.emit:
         writable(options.emit)  # before a minute of compiling, or a long search
     rank_first(backend, map(backend.problem, products_of(works_of(graph))), console)
@@ -173,6 +177,15 @@ def _report(facts: dict[str, object]) -> str:
     if emitted:
         lines.append(f"wrote     {plural(len(emitted), 'files')} into {Path(emitted[0]).parent}")
     return "\n".join(lines)
+
+
+def once(option: str, pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
+    """The values of an option by their names. Raises ModelError for a name that is given twice."""
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ModelError(f"{option} gives {name} twice: leave one out")
+    return dict(pairs)
 
 
 def dim(text: str) -> tuple[str, int | tuple[int, ...]]:

@@ -10,7 +10,7 @@ import json
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,10 @@ class CompiledModel:
         weights[:] = np.frombuffer(files[binary], np.uint8)
         return cls(record, files[f"{record['name']}.so"], weights, {n: f for n, f in files.items() if n != binary})
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copies, and models that are sent to other processes, are loaded from the same files."""
+        return CompiledModel.of_files, ({**self._files, f"{self.name}.bin": self._weights.tobytes()},)
+
     def __repr__(self) -> str:
         return f"<CompiledModel {self.name}: {plural(len(self.explained), 'kernels')}>"
 
@@ -99,7 +103,7 @@ class CompiledModel:
             raise ModelError(_OUTSIDE)
         return found
 
-    def bound(self, *arrays: object, out: list[np.ndarray] | None = None) -> Callable[[], list[np.ndarray]]:
+    def bound(self, *arrays: object, out: list[np.ndarray] | None = None) -> BoundCall:
         """A function that computes from what these arrays hold when it is called. They are checked now, once.
 
         arrays, out: as in a call. It gives the same arrays every time. Raises ModelError, for what would be copied too.
@@ -110,21 +114,14 @@ class CompiledModel:
             if _copied(found, as_array(x, array.name)):
                 raise ModelError(f"{array.name} would be copied: bind a contiguous array of {found.dtype}")
         outputs = self.empty() if out is None else self._writable(out)
-        addresses = self._addresses(given, outputs)
-        held = (tuple(given), tuple(outputs))  # alive as long as the function, whatever a caller does with its list
-
-        def call() -> list[np.ndarray]:
-            if self._run(self._weights_at, self._arena_at, *addresses):
-                raise ModelError(_OUTSIDE)
-            return list(held[1])
-
-        return call
+        return BoundCall(self, tuple(given), tuple(outputs), tuple(self._addresses(given, outputs)))
 
     def _writable(self, out: object) -> list[np.ndarray]:
         """The arrays that a caller has for the outputs. Raises ModelError."""
         names = ", ".join(array.name for array in self.outputs)
         if not isinstance(out, (list, tuple)) or len(out) != len(self.outputs):
-            raise ModelError(f"out must be a list of {len(self.outputs)} arrays, in the order of the outputs: {names}")
+            wanted = plural(len(self.outputs), "arrays")
+            raise ModelError(f"out must be a list of {wanted}, in the order of the outputs: {names}")
         return [_writable(y, array) for y, array in zip(out, self.outputs)]
 
     def _addresses(self, given: list[np.ndarray], found: list[np.ndarray]) -> list[int]:
@@ -200,6 +197,36 @@ class CompiledModel:
         return placed(folder, {**self._files, f"{self.name}.bin": self._weights.data})
 
 
+class BoundCall:
+    """`call()` gives the outputs of a model for what its arrays hold by then. A copy of it has arrays of its own."""
+
+    __slots__ = ("_addresses", "_inputs", "_model", "_outputs")
+
+    def __init__(
+        self,
+        model: CompiledModel,
+        inputs: tuple[np.ndarray, ...],
+        outputs: tuple[np.ndarray, ...],
+        addresses: tuple[int, ...],
+    ):
+        """inputs, outputs: alive as long as the call, whatever a caller does with lists of them."""
+        self._model, self._inputs, self._outputs, self._addresses = model, inputs, outputs, addresses
+
+    def __call__(self) -> list[np.ndarray]:
+        model = self._model
+        if model._run(model._weights_at, model._arena_at, *self._addresses):
+            raise ModelError(_OUTSIDE)
+        return list(self._outputs)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _bound_again, (self._model, self._inputs, self._outputs)
+
+
+def _bound_again(model: CompiledModel, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> BoundCall:
+    """Binds copies of the arrays, which lie elsewhere."""
+    return model.bound(*inputs, out=list(outputs))
+
+
 def given_arrays(arrays: tuple[object, ...], names: tuple[str, ...]) -> tuple[object, ...]:
     """The arrays of a call in the order of the inputs, from arrays in this order or one dict. Raises ModelError."""
     if len(arrays) == 1 and isinstance(arrays[0], Mapping):
@@ -212,8 +239,13 @@ def given_arrays(arrays: tuple[object, ...], names: tuple[str, ...]) -> tuple[ob
             raise ModelError(f"input {missing[0]!r} is missing; the inputs are {', '.join(names)}")
         return tuple(named[name] for name in names)
     if len(arrays) != len(names):
-        raise ModelError(f"{len(arrays)} arrays are given for {len(names)} inputs: {', '.join(names) or 'none'}")
+        raise ModelError(f"{given_for(len(arrays), len(names))}: {', '.join(names) or 'none'}")
     return arrays
+
+
+def given_for(arrays: int, inputs: int) -> str:
+    """How many arrays are given for how many inputs."""
+    return f"{plural(arrays, 'arrays')} {'is' if arrays == 1 else 'are'} given for {plural(inputs, 'inputs')}"
 
 
 def load_model(folder: str | os.PathLike[str]) -> CompiledModel:

@@ -17,7 +17,7 @@ import onnx
 from onnx import helper
 from onnx.backend.base import Backend, BackendRep
 
-from graph.compiled import CompiledModel
+from graph.compiled import CompiledModel, given_for
 from graph.model.language import ModelError
 from graph.onnx.inputs import bound_by, flattened, gathered
 from graph.plan import Plan
@@ -47,7 +47,7 @@ class Representation(BackendRep):
         if not isinstance(inputs, Mapping):
             given = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
             if len(given) > len(self.inputs):
-                raise ModelError(f"{len(given)} arrays are given for {len(self.inputs)} inputs")
+                raise ModelError(given_for(len(given), len(self.inputs)))
             inputs = dict(zip(self.inputs, given))
         for name, value in inputs.items():
             if isinstance(value, dict):

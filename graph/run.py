@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
-from graph.compile import dim
+from graph.compile import dim, once
 from graph.compiled import CompiledModel, load_model
 from graph.model.language import ModelError
 from graph.open_model import OpenModel
@@ -46,12 +46,12 @@ def told(options: argparse.Namespace) -> str:
     """Calls the model; a line for each output. Raises ModelError."""
     arrays = list(map(_array, options.input))
     model: CompiledModel | OpenModel
-    if Path(options.model).is_dir():
+    if options.model and Path(options.model).is_dir():
         if options.dim:
             raise ModelError("--dim belongs to a model that is compiled now: this one is compiled already")
         model = load_model(options.model)
     else:
-        model = compile_model(options.model, dims=dict(options.dim), threads=options.threads)
+        model = compile_model(options.model, dims=once("--dim", options.dim), threads=options.threads)
     model = model.at(*arrays) if isinstance(model, OpenModel) else model
     outputs = model(*arrays)
     lines = []

@@ -12,6 +12,8 @@ from graph.model.language import ModelError
 
 def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
     """The model in a file, with external weights. Raises ModelError."""
+    if not str(path):
+        raise ModelError("the name of the model's file is empty: give the path of an ONNX file")
     try:
         # What is checked and rewritten is without external weights: with them it may be too large for protobuf.
         small = onnx.load(str(path), load_external_data=False)

@@ -13,7 +13,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from graph.model.node import Node
-from graph.model.windows import Windows, transposed_windows
+from graph.model.windows import Windows, groups_of, transposed_windows
 
 # DepthToSpace has a mode, and Slice and Reshape have inputs, from here on.
 _VERSION = 13
@@ -65,7 +65,7 @@ def _axis(found: Windows, place: int, points: int) -> _Axis | None:
 
 def _phases(node: Node) -> onnx.FunctionProto | None:
     """A transposed convolution by phases: no zero between the points of x is multiplied."""
-    x, w, group = node.shape(0), node.shape(1), node.attribute("group", 1)
+    x, w, group = node.shape(0), node.shape(1), groups_of(node)
     if (
         node.dtype() != "f32"
         or len(x) not in (3, 4)

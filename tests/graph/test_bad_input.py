@@ -10,7 +10,9 @@ from onnx import TensorProto, helper
 
 from cpu.runtime.compiler.toolchain import find_compiler
 from graph import ModelError, compile_model, load_model
+from graph.compile import main as compile_command
 from graph.run import file_names
+from graph.run import main as run_command
 from tests.support.models.onnx_models import model, whole
 
 node = helper.make_node
@@ -61,6 +63,56 @@ def test_attributes_and_shapes_that_do_not_fit_are_one_sentence(made, why):
         compile_model(model([made], {"x": [2, 3], "x4": [1, 5, 2, 2]}, ["y"], constants))
 
 
+@pytest.mark.parametrize(
+    ("op", "attributes", "why"),
+    [
+        (
+            "ConvTranspose",
+            {"strides": [0, 0]},
+            r"strides=\[0, 0\] must be whole numbers of at least 1, one for each spat",
+        ),
+        (
+            "ConvTranspose",
+            {"strides": [2]},
+            r"strides=\[2\] must be whole numbers of .*, one for each spatial axis of x \(2\)",
+        ),
+        ("ConvTranspose", {"dilations": [1, 0]}, r"dilations=\[1, 0\] must be whole numbers of at least 1"),
+        ("ConvTranspose", {"output_padding": [-1, 0]}, r"output_padding=\[-1, 0\] must be whole numbers of at least 0"),
+        ("ConvTranspose", {"output_shape": [0, 7]}, r"output_shape=\[0, 7\] must be whole numbers of at least 1"),
+        (
+            "ConvTranspose",
+            {"output_shape": [7]},
+            r"output_shape=\[7\] must be whole numbers of at least 1, one for each",
+        ),
+        ("ConvTranspose", {"pads": [9, 9, 9, 9]}, r"pads=\[9, 9, 9, 9\] take away all of the \[7, 7\] points"),
+        (
+            "ConvTranspose",
+            {"pads": [1, 1]},
+            r"pads=\[1, 1\] must be whole numbers, two for each spatial axis of x \(4\)",
+        ),
+        ("ConvTranspose", {"group": 0}, "group=0 must be at least 1"),
+        ("ConvTranspose", {"auto_pad": "SOME"}, "auto_pad=SOME is not supported; there are NOTSET, SAME_UPPER"),
+        ("Conv", {"strides": [0, 1]}, r"strides=\[0, 1\] must be whole numbers of at least 1"),
+        ("Conv", {"strides": [-1, 1]}, r"strides=\[-1, 1\] must be whole numbers of at least 1"),
+        ("Conv", {"pads": [1, 1]}, r"pads=\[1, 1\] must be whole numbers, two for each"),
+        ("Conv", {"group": -1}, "group=-1 must be at least 1"),
+        ("MaxPool", {"kernel_shape": [0, 2]}, r"windows of \[0, 2\] taps must be whole numbers of at least 1"),
+        ("MaxPool", {"kernel_shape": [2]}, r"windows of \[2\] taps must be .*, one for each spatial axis of x \(2\)"),
+        (
+            "MaxPool",
+            {"kernel_shape": [2, 2], "dilations": [0, 1]},
+            r"dilations=\[0, 1\] must be whole numbers of at least 1",
+        ),
+        ("AveragePool", {"kernel_shape": [2, 2], "strides": [1]}, r"strides=\[1\] must be whole numbers of at least 1"),
+        ("AveragePool", {"kernel_shape": [2, 2], "auto_pad": "SOME"}, "auto_pad=SOME is not supported"),
+    ],
+)
+def test_windows_that_are_none_are_one_sentence(op, attributes, why):
+    made = node(op, ["x", "w"] if op.startswith("Conv") else ["x"], ["y"], "n", **attributes)
+    with pytest.raises(ModelError, match=rf"node n \({op}\): {why}"):
+        compile_model(model([made], {"x": [1, 4, 5, 5]}, ["y"], {"w": np.zeros((4, 4, 3, 3), np.float32)}))
+
+
 def of_kind(number):
     made = relu()
     made.graph.input[0].type.tensor_type.elem_type = number
@@ -108,6 +160,30 @@ def tiny():
 
 
 UNREAD = np.zeros(4, np.float32)
+
+
+def test_numbers_of_arrays_are_said_in_english(tiny):
+    with pytest.raises(ModelError, match="1 array is given for 2 inputs: x, unread"):
+        tiny(X)
+    one = compile_model(relu())
+    with pytest.raises(ModelError, match="2 arrays are given for 1 input: x"):
+        one(X, X)
+    with pytest.raises(ModelError, match="out must be a list of 1 array, in the order of the outputs: y"):
+        one(X, out=[])
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--dim", "batch=2", "--dim", "batch=3"], "--dim gives batch twice: leave one out"),
+        (["--known", "x=2", "--known", "x=3"], "--known gives x twice: leave one out"),
+        ([], "the name of the model's file is empty: give the path of an ONNX file"),
+    ],
+)
+def test_a_wrong_command_is_one_sentence(words, why, capsys):
+    for command in (compile_command, run_command)[: 1 if "--known" in words else 2]:
+        assert command(["model.onnx" if words else "", *words]) == 2
+        assert capsys.readouterr().err == f"{why}\n"
 
 
 def read_only(shape):

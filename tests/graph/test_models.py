@@ -1,6 +1,8 @@
 """Whole models against onnx's own reference, exactly: small whole numbers in f32."""
 
+import copy
 import json
+import pickle
 import subprocess
 import sys
 import threading
@@ -265,7 +267,7 @@ def test_open_dims_and_wrong_arrays_are_one_sentence(network):
         network(np.zeros((1, 3, 16, 16), np.float32))
     with pytest.raises(ModelError, match="x is float64, and the model takes float32"):
         network(np.zeros((2, 3, 16, 16)))
-    with pytest.raises(ModelError, match="2 arrays are given for 1 inputs: x"):
+    with pytest.raises(ModelError, match="2 arrays are given for 1 input: x"):
         network(1, 2)
     with pytest.raises(ModelError, match="there is no input 'z'"):
         network({"z": 1})
@@ -406,6 +408,20 @@ def test_a_bound_call_reads_what_its_arrays_hold_then():
     assert found.tolist() == y.tolist() and found is not y
     x[...] = 7
     assert owned()[0] is found and found.tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_copies_of_a_model_and_of_a_bound_call_are_their_own(copied):
+    weights = {"w": whole(1, 4, 4)}
+    compiled = compile_model(model([node("MatMul", ["x", "w"], ["y"], "n")], {"x": [4, 4]}, ["y"], weights))
+    x = whole(0, 4, 4)
+    call = compiled.bound(x)
+    model_again, call_again = copied(compiled), copied(call)
+    before = (x @ weights["w"]).tolist()
+    x[...] = 0
+    assert call()[0].tolist() == np.zeros((4, 4)).tolist()
+    assert call_again()[0].tolist() == before
+    assert model_again(x + 1)[0].tolist() == compiled(x + 1)[0].tolist() != before
 
 
 @pytest.mark.parametrize(

@@ -122,15 +122,6 @@ def test_any_transposed_convolution_is_what_the_standard_defines(data):
     assert y.shape == wanted.shape and np.array_equal(y, wanted)
 
 
-@pytest.mark.parametrize(
-    "attributes", [{"group": 0}, {"strides": [2]}, {"strides": [0, 0]}, {"pads": [1]}, {"output_shape": [8]}]
-)
-def test_attributes_that_do_not_fit_are_refused(attributes):
-    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], "n", **attributes)
-    with pytest.raises(ModelError, match=r"node n \(ConvTranspose\): its inputs and attributes do not fit together"):
-        read(model([node], {"x": [2, 3, 4, 6]}, ["y"], {"w": whole(1, 3, 5, 2, 2)}))
-
-
 @pytest.mark.parametrize("op", ["Conv", "ConvTranspose"])
 def test_a_kernel_shape_of_other_weights_is_refused(op):
     node = helper.make_node(op, ["x", "w"], ["y"], "n", kernel_shape=[2, 2])

@@ -12,7 +12,7 @@ from math import ceil, prod
 import numpy as np
 
 from graph.model.node import Made, Node, Text, at
-from graph.model.windows import windows
+from graph.model.windows import along, groups_of, windows
 
 _CUBIC = (
     "((-0.75 * ({f} + 1) + 3.75) * ({f} + 1) - 6.0) * ({f} + 1) + 3.0",
@@ -139,8 +139,8 @@ def _deform_conv(node: Node) -> Made:
     x, w = node.shape(0), node.shape(1)
     if len(x) != 4:
         raise node.refuse(f"images of {len(x) - 2} axes are not supported")
-    group, groups = node.attribute("group", 1), node.attribute("offset_group", 1)
-    if x[1] != w[1] * group or w[0] % group or x[1] % groups:
+    group, groups = groups_of(node), node.attribute("offset_group", 1)
+    if groups < 1 or x[1] != w[1] * group or w[0] % group or x[1] % groups:
         raise node.refuse(f"{x[1]} channels, {w[0]} filters of {w[1]}, {group} and {groups} groups do not fit together")
     found = windows(node, w[2:], x[2:])
     rows, columns = w[2:]
@@ -175,8 +175,8 @@ def _col2im(node: Node) -> Made:
     shape = node.shape()
     image, block = node.whole(1, "the shape of the image"), node.whole(2, "the shape of a block")
     axes = len(image)
-    strides, dilations = node.attribute("strides", (1,) * axes), node.attribute("dilations", (1,) * axes)
-    pads = node.attribute("pads", (0,) * (2 * axes))
+    ones, pads = (1,) * axes, along(node, "pads", (0,) * (2 * axes))
+    strides, dilations = along(node, "strides", ones, 1), along(node, "dilations", ones, 1)
     counts = [
         (e + pads[a] + pads[a + axes] - d * (k - 1) - 1) // s + 1
         for a, (e, k, d, s) in enumerate(zip(image, block, dilations, strides))
@@ -202,8 +202,8 @@ def _col2im(node: Node) -> Made:
 def _max_unpool(node: Node) -> Made:
     shape = node.shape()
     axes = len(shape) - 2
-    kernel, strides = node.attribute("kernel_shape"), node.attribute("strides", (1,) * axes)
-    pads = node.attribute("pads", (0,) * (2 * axes))
+    ones, pads = (1,) * axes, along(node, "pads", (0,) * (2 * axes))
+    kernel, strides = along(node, "kernel_shape", ones, 1), along(node, "strides", ones, 1)
     own = [(e - 1) * s - pads[a] - pads[a + axes] + k for a, (e, s, k) in enumerate(zip(shape[2:], strides, kernel))]
     whole = node.whole(2, "the shape of the output") if node.has(2) else (*shape[:2], *own)
     dims, over = node.dims(len(shape)), [f"m{a}" for a in range(axes)]

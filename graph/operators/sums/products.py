@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from graph.model.node import Made, Node, Product, Text, at, broadcast
-from graph.model.windows import transposed_windows, windows
+from graph.model.windows import groups_of, transposed_windows, windows
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 
@@ -20,7 +20,7 @@ _FEW_ROWS = 4
 def _conv(node: Node) -> Made:
     x, w = node.shape(0), node.shape(1)
     axes = len(x) - 2
-    group = node.attribute("group", 1)
+    group = groups_of(node)
     found = windows(node, w[2:], x[2:])
     if x[1] != w[1] * group:
         raise node.refuse(f"x has {x[1]} channels, and the weights are for {w[1] * group}")
@@ -81,7 +81,7 @@ def _conv_text(node: Node, group: int) -> Text:
 def _conv_transpose(node: Node) -> Made:
     """Every output gathers the taps that reach it: no zero that a stride puts between is multiplied."""
     x, w = node.shape(0), node.shape(1)
-    axes, group = len(x) - 2, node.attribute("group", 1)
+    axes, group = len(x) - 2, groups_of(node)
     if axes > 3:
         raise node.refuse(f"images of {axes} axes are not supported")
     if w[0] != x[1] or x[1] % group:

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from graph.model.node import Made, Node, Text, at
-from graph.model.windows import windows
+from graph.model.windows import groups_of, windows
 
 _RANGES = {"u8": (0, 255), "s8": (-128, 127)}
 
@@ -159,7 +159,7 @@ class _Sums:
 
 def _conv(node: Node, places: tuple[int, int, int, int]) -> _Sums:
     """The sums of a convolution. places: of x, its zero point, w, its own."""
-    x, w, group = node.shape(places[0]), node.shape(places[2]), node.attribute("group", 1)
+    x, w, group = node.shape(places[0]), node.shape(places[2]), groups_of(node)
     if x[1] != w[1] * group or w[0] % group:
         raise node.refuse(f"x has {x[1]} channels, and the {w[0]} filters are for {w[1] * group}")
     found = windows(node, w[2:], x[2:])
