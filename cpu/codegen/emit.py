@@ -34,6 +34,7 @@ from tiling.loops.lowering.show import show
 from tiling.loops.lowering.stream_plan import may_stream
 from tiling.problem import Problem
 from tiling.rewrite.copies.lower import copy_of_x
+from tiling.rewrite.copies.strips import strip_of
 from tiling.rewrite.dot_groups import is_blocked, scheme_in_dot_groups
 from tiling.rewrite.weight_groups import packed_elements, weight_groups_of
 from tiling.rewrite.winograd.algorithm import Winograd
@@ -104,7 +105,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     streams = stream and may_stream(scheme)
     inside = loops_of(scheme, isa, threads, streams)
     types = [ELEMENTS[name].c for name in elements_of(problem)]
-    strips, x_type = access_of(dots.problem).strip > 0, isa.x_type(dots.problem)
+    strips, x_type = strip_of(scheme) > 0, isa.x_type(dots.problem)
     as_it_lies = strips or (x_type == types[0] and not inside.copy)
     scratch = inside.scratch.bytes(threads)
     call = Call(symbol, _parameters(problem, isa, as_it_lies), scratch, threads)
@@ -116,7 +117,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         _shared(scheme, problem, isa, call),
         loops=show(dots).splitlines(),
         microkernels=[describe(kernel, isa, packs) for kernel in kernels],
-        operands=about_operands(problem, dots.problem, inside.copy),
+        operands=about_operands(problem, dots.problem, inside.copy, strips),
         preamble=preamble(isa, inside.headers, problem.output_dtype),
         about_strides=about_strides(x_type),
         strides=inside.axes,

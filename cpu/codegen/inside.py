@@ -76,7 +76,7 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     types = {buffer.name: "float" for buffer in buffers(kernel)}
     own = {buffer.name: isa.x_type(problem) for buffer in buffers(kernel) if buffer.memory == "own"}
     number = ELEMENTS[elements_of(scheme.problem)[0]].c
-    types |= own | {"X": number if facts.strip else isa.x_type(problem)}
+    types |= own | {"X": number if facts.strips else isa.x_type(problem)}
     types |= {"W": isa.word, "Y": ELEMENTS[problem.output_dtype].c}
     if copy:
         (_, copied), whole = copy.loops.arrays, copy.kind == TRANSPOSED and access_of(problem).by_matrix

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from cpu.codegen.operands import operand_text, operands
 from microkernels.tile.isa import Isa
-from tiling.arrays.access import access_of
 from tiling.problem import Problem
 from tiling.rewrite.copies.lower import CopyOfX
 
@@ -28,10 +27,10 @@ _ELEMENTS = """\
 _PACKED = "W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops."
 
 
-def about_operands(problem: Problem, dots: Problem, copy: CopyOfX | None) -> list[str]:
+def about_operands(problem: Problem, dots: Problem, copy: CopyOfX | None, strips: bool) -> list[str]:
     """The lines about the arrays. dots: the problem in dot groups. copy: of x, before all else."""
     lines = operands(problem)
-    if access_of(dots).strip:
+    if strips:
         lines.append("X is copied strip by strip, to points: a row of an image after the other, with zeros in between.")
     elif copy:
         when = "" if copy.always else ", where it does not begin with a cache line"

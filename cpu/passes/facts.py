@@ -9,6 +9,7 @@ from tiling.arrays.access import Access, access_of
 from tiling.arrays.bias import bias_of
 from tiling.loops.lowering.arrays import name_of
 from tiling.problem import Problem
+from tiling.rewrite.copies.strips import strip_of
 from tiling.rewrite.parts import PARTS
 from tiling.scheme.scheme import Scheme
 
@@ -48,9 +49,9 @@ class ProductFacts:
         return name_of(found) if found else ""
 
     @property
-    def strip(self) -> int:
-        """How many flattened pixels x is copied by at a time; 0 where it is not copied strip by strip."""
-        return self.access.strip
+    def strips(self) -> bool:
+        """Whether x is copied strip by strip."""
+        return strip_of(self.scheme) > 0
 
 
 @dataclass(frozen=True)

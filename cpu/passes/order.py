@@ -105,17 +105,17 @@ PRODUCT: tuple[ProductPass, ...] = (
     ProductPass(
         "stage panels",
         lambda kernel, facts: stage_panels(kernel, facts.scheme.problem, plan_panels(facts.scheme)),
-        lambda facts: not facts.strip,
+        lambda facts: not facts.strips,
     ),
     ProductPass(
         "stage strips",
         lambda kernel, facts: stage_strips(kernel, facts.problem, facts.scheme.problem),
-        lambda facts: facts.strip > 0,
+        lambda facts: facts.strips,
     ),
     ProductPass(
         "copy runs",
         lambda kernel, facts: copy_runs(kernel),
-        lambda facts: facts.strip > 0,
+        lambda facts: facts.strips,
         copy=lambda kernel, facts: copy_runs(kernel),
     ),
     ProductPass(

@@ -8,11 +8,11 @@ from math import prod
 from search.cost.costs import COSTS
 from search.cost.predict import Prediction, bandwidth
 from search.cost.volume import tasks
-from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import PIXELS
 from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.machine import Machine
 from tiling.rewrite.copies.plan import STRIPS, CopyPlan, plan_copy
+from tiling.rewrite.copies.strips import strip_of
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Lambda, Rest, Stage, Tile
@@ -55,7 +55,7 @@ def _of_strips(plan: CopyPlan, scheme: Scheme, machine: Machine, threads: int) -
     outside = [s for s in around if s.dim not in (scheme.problem.row_dims[0], PIXELS)]
     flat = dots.problem.flat_pixels
     assert flat  # a scheme that copies strips has its pixels as one dim
-    times = (1 + flat.reach / access_of(dots.problem).strip) * float(prod(scheme.iterations(s) for s in outside))
+    times = (1 + flat.reach / strip_of(dots)) * float(prod(scheme.iterations(s) for s in outside))
     count = tasks(scheme)
     waiting = COSTS.in_tiles if "x" in prefetched(plan_prefetches(dots)) else 1.0
     once = waiting * plan.read / bandwidth(machine, 2 * plan.read) + plan.read / bandwidth(machine, plan.written)

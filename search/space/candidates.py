@@ -25,6 +25,7 @@ from search.space.winograd import WinogradCandidate
 from tiling.arrays.access import access_of
 from tiling.machine import Machine
 from tiling.problem import Problem, ProblemError
+from tiling.rewrite.copies.strips import as_cached
 from tiling.rewrite.dot_groups import in_dot_groups, matrix_dot_group, scheme_from_dot_groups, scheme_in_dot_groups
 from tiling.rewrite.grouped import beside_each_other
 from tiling.rewrite.parts import in_parts, scheme_from_parts
@@ -131,7 +132,7 @@ def _predicted(schemes: Sequence[Scheme], known: Knowledge) -> list[Candidate]:
     predictor = lru_cache(
         lambda dots: Predictor(dots, known.beside(dots), catalog(dots), known.threads, cold=known.cold)
     )
-    in_turn = ((scheme, scheme_in_dot_groups(scheme)) for scheme in schemes)
+    in_turn = ((scheme, as_cached(scheme_in_dot_groups(scheme))) for scheme in schemes)
     return [
         Candidate(scheme, _whole(predictor(dots.problem).predict(dots), scheme, known.machine))
         for scheme, dots in in_turn

@@ -9,8 +9,8 @@ from search.cost.predict import Prediction
 from search.space.space import Candidate
 from tiling.arrays.access import access_of
 from tiling.machine import Machine
-from tiling.rewrite.copies.strips import copies_flat_pixels
-from tiling.rewrite.dot_groups import copies, dot_group_of, numbers_per_lane, padded_window, points_of, strip_of
+from tiling.rewrite.copies.strips import copies_flat_pixels, strip_of
+from tiling.rewrite.dot_groups import copies, dot_group_of, numbers_per_lane, padded_window, points_of
 from tiling.rewrite.parts import shared_sum
 from tiling.scheme.specifiers import Stage, Tile
 

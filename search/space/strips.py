@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import PIXELS
-from tiling.rewrite.copies.strips import copies_flat_pixels, unsupported_reason
-from tiling.rewrite.dot_groups import scheme_in_dot_groups
+from tiling.rewrite.copies.strips import copies_flat_pixels, strip_bytes, unsupported_reason
 from tiling.scheme.compose import divisors
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import SchemeError, Specifier, Stage, Tile
@@ -24,8 +22,8 @@ def with_strips(scheme: Scheme, largest: float) -> tuple[Scheme, ...]:
     """
     if not copies_flat_pixels(scheme) or scheme.problem.looped_dims:
         return ()
-    found = sorted(_staged(scheme), key=_bytes)
-    fitting = ([s for s in found if _bytes(s) <= size] for size in (largest, largest / 2))
+    found = sorted(_staged(scheme), key=strip_bytes)
+    fitting = ([s for s in found if strip_bytes(s) <= size] for size in (largest, largest / 2))
     return tuple(dict.fromkeys(schemes[-1] for schemes in fitting if schemes))
 
 
@@ -54,9 +52,3 @@ def _staged(scheme: Scheme) -> Iterator[Scheme]:
             continue  # loops for cores over k are among what is inside
         if unsupported_reason(staged) is None:
             yield staged
-
-
-def _bytes(scheme: Scheme) -> int:
-    """Bytes of a strip."""
-    dots = scheme_in_dot_groups(scheme).problem
-    return dots.broadcast.elements * access_of(dots).bytes_of(dots.broadcast)

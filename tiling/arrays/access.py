@@ -43,7 +43,6 @@ class Access:
     panel_dim: the output dim that the packed input is cut into micropanels along.
     by_matrix: an element is a dot group of a matrix instruction, which is longer than a vector's lane.
     element_bytes: bytes of an element of the inputs: of a number, or of a dot group, which fills a lane at least.
-    strip: how many flattened pixels x is copied by at a time; 0 where it is not copied strip by strip.
     x_bytes, output_bytes: bytes of an element of x and of the output in memory.
     """
 
@@ -60,7 +59,6 @@ class Access:
     panel_dim: str
     by_matrix: bool
     element_bytes: int
-    strip: int
     x_bytes: int
     output_bytes: int
 
@@ -105,7 +103,6 @@ def access_of(problem: Problem) -> Access:
         panel_dim=problem.row_dims[-1] if weights_broadcast else problem.vector_dim,
         by_matrix=element > LANE_BYTES,
         element_bytes=element,
-        strip=_strip(problem),
         x_bytes=x_bytes,
         output_bytes=OUTPUT_BYTES[problem.output_dtype],
     )
@@ -126,12 +123,6 @@ def _transposed(problem: Problem, channels: int) -> Problem:
     order = [axis for axis in range(len(x.shape)) if axis != channels] + [channels]
     copy = replace(x, indices=tuple(x.indices[axis] for axis in order), shape=tuple(x.shape[axis] for axis in order))
     return replace(problem, tensors=tuple(copy if tensor is x else tensor for tensor in problem.tensors))
-
-
-def _strip(problem: Problem) -> int:
-    """The points of a strip beside those that windows reach, where x is the copy of a strip and so has no images."""
-    flat, x = problem.flat_pixels, problem.broadcast
-    return x.shape[-1] - flat.reach if flat and problem.row_dims[0] not in x.dims else 0
 
 
 def _dot_dim(problem: Problem) -> str | None:

@@ -21,11 +21,9 @@ the problem's dim w.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tiling.arrays.access import access_of
 from tiling.problem import LARGEST_EXTENT, LARGEST_TENSOR, Problem
-from tiling.tensor import Affine, FlatPixels
+from tiling.tensor import FlatPixels
 
 PIXELS = "hw"
 # Rows of the four tile registers of x that one vector of weights is multiplied with. A scheme may compute so far beyond
@@ -54,21 +52,6 @@ def unsupported_reason(problem: Problem) -> str | None:
 def passes_gaps(problem: Problem) -> bool:
     """Whether a dim counts flattened pixels and some of these are no pixels of y."""
     return problem.flat_pixels is not None and problem.extents[problem.flat_pixels.dim] > problem.flat_pixels.pixels
-
-
-def without_strips(problem: Problem) -> Problem:
-    """The problem as if all of x were copied first, where it is copied strip by strip; else the problem itself."""
-    flat, x = problem.flat_pixels, problem.broadcast
-    if flat is None or not access_of(problem).strip:
-        return problem
-    extents, (blocks, _) = problem.extents, x.shape
-    points = replace(
-        x,
-        indices=(Affine((("n", 1),)), *x.indices),
-        shape=(extents["n"], blocks, extents[flat.dim] + flat.reach),
-    )
-    tensors = tuple(points if tensor is x else tensor for tensor in problem.tensors)
-    return replace(problem, tensors=tensors)
 
 
 def flat_pixels_of(problem: Problem) -> FlatPixels:

@@ -125,13 +125,12 @@ def padded_window(problem: Problem) -> Window | None:
     return last if last and last.dim in problem.padded_dims else None
 
 
-def in_dot_groups(problem: Problem, dot: DotGroup | None = None, points: int = 0, strip: int = 0) -> Problem:
+def in_dot_groups(problem: Problem, dot: DotGroup | None = None, points: int = 0) -> Problem:
     """The problem of the dot groups of a D, by default of words along `dot_group_dims`, as tiles read them.
 
     A problem of 32-bit numbers stays itself, except that its x may be transposed (`Access.as_read`).
     points: how many flattened pixels are computed where the pixels of an image are one dim, which becomes w
-    (`tiling.arrays.flat_pixels`); else 0. strip: of how many of these x is copied at a time, 0 for all. Raises
-    ProblemError where the new x is too large.
+    (`tiling.arrays.flat_pixels`); else 0. Raises ProblemError where the new x is too large.
     """
     if not is_narrow(problem):
         return access_of(problem).as_read
@@ -139,7 +138,7 @@ def in_dot_groups(problem: Problem, dot: DotGroup | None = None, points: int = 0
     numbers = dot.points if dot else numbers_per_lane(problem)
     problem = access.as_read
     counts = {dim: 1 for dim in dims[:-1]} | {dim: groups_of(problem, DotGroup(dims, numbers)) for dim in dims[-1:]}
-    laid = flattened(problem, points, strip) if points else problem
+    laid = flattened(problem, points) if points else problem
     x = laid.broadcast
     if len(dims) > 1 and numbers > numbers_per_lane(problem):
         x = _of_overlapping_windows(problem, x, numbers // numbers_per_lane(problem))
@@ -270,7 +269,7 @@ def scheme_in_dot_groups(scheme: Scheme) -> Scheme:
     dims = dot.dim if dot else ""
     loops: Specifiers = tuple(s for s in scheme.specifiers if not isinstance(s, DotGroup))
     loops = _renamed(_renamed(loops, dims, dims[-1:]), PIXELS, PIXELS[-1])
-    return Scheme(in_dot_groups(problem, dot, points_of(scheme), strip_of(scheme)), loops)
+    return Scheme(in_dot_groups(problem, dot, points_of(scheme)), loops)
 
 
 def points_of(scheme: Scheme) -> int:
@@ -278,14 +277,6 @@ def points_of(scheme: Scheme) -> int:
     if not is_narrow(scheme.problem):
         return 0
     return scheme.covered(PIXELS) if any(getattr(s, "dim", None) == PIXELS for s in scheme.specifiers) else 0
-
-
-def strip_of(scheme: Scheme) -> int:
-    """How many flattened pixels a scheme copies x by at a time, S(x); 0 where it copies all of x, or nothing."""
-    stage = Stage(scheme.problem.broadcast.name)
-    if stage not in scheme.specifiers or not points_of(scheme):
-        return 0
-    return scheme.covered(PIXELS, scheme.specifiers.index(stage))
 
 
 def scheme_from_dot_groups(problem: Problem, scheme: Scheme, dot: DotGroup | None = None) -> Scheme:

@@ -9,20 +9,17 @@ from tiling.problem import Problem
 from tiling.tensor import Affine
 
 
-def flattened(problem: Problem, points: int, strip: int = 0) -> Problem:
+def flattened(problem: Problem, points: int) -> Problem:
     """The problem with its pixels as the dim w, of so many `points`; h has one point.
 
-    The x of padded images is their copy, where channels come before pixels. With `strip` it is the copy of so many
-    points, and of those that their windows reach.
+    The x of padded images is their copy, where channels come before pixels.
     """
     flat, (down, along) = flat_pixels_of(problem), (next(w for w in problem.windows if w.dim == dim) for dim in PIXELS)
     taps = ((down.tap, down.dilation * flat.pitch), (along.tap, along.dilation))
     pixel, x, y = Affine(((flat.dim, 1), *taps)), problem.broadcast, problem.output
     image, *_, channels = x.indices
     size, *_, numbers = x.shape
-    if strip:
-        x = replace(x, indices=(channels, pixel), shape=(numbers, strip + flat.reach))
-    elif flat.padded:
+    if flat.padded:
         x = replace(x, indices=(image, channels, pixel), shape=(size, numbers, points + flat.reach))
     else:
         x = replace(x, indices=(image, pixel, channels), shape=(size, flat.height * flat.width, numbers))

@@ -15,7 +15,7 @@ from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Address, Aim, Body, Buffer, Load, Statement
 from tiling.loops.lowering.arrays import in_words, shape_of, words_per_group
 from tiling.loops.lowering.nest import position, positions
-from tiling.loops.lowering.prefetch import Piece
+from tiling.loops.lowering.prefetch import Piece, strip_around
 from tiling.loops.lowering.prefetch_plan import Plan
 from tiling.loops.rewrite import places
 from tiling.problem import Problem
@@ -39,8 +39,9 @@ class Aims:
         for array, at in (("x", self.next_rows), ("w", self.next_weights)):
             for plan, body in tiles:
                 piece = next((p for p in plan.pieces if (p.array, *_depth(plan, p)) == (array, depth, looping)), None)
-                if piece and array == "x" and self.strip:
-                    found.append(self.next_strip(positions(plan.tile.outer[: plan.tile.outer.index(piece.loop) + 1])))
+                if piece and array == "x" and (strip := strip_around(self.problem, plan.tile)):
+                    here = positions(plan.tile.outer[: plan.tile.outer.index(piece.loop) + 1])
+                    found.append(self.next_strip(here, strip))
                     break
                 if piece:
                     tensor = self.problem.broadcast if array == "x" else access_of(self.problem).packed
@@ -52,17 +53,12 @@ class Aims:
                     break
         return tuple(found)
 
-    @property
-    def strip(self) -> int:
-        """How many flattened pixels x is copied by at a time; 0 where it is not copied strip by strip."""
-        return access_of(self.problem).strip
-
-    def next_strip(self, here: Mapping[str, Index]) -> Aim:
+    def next_strip(self, here: Mapping[str, Index], strip: int) -> Aim:
         """The cursor of x goes to the rows of x that the strip after this one is the first to copy."""
         flat = self.problem.flat_pixels
         assert flat
-        point, (image, *_) = here[flat.dim] + self.problem.broadcast.shape[-1], self.x.axes
-        first, end = row_of(flat, point), row_of(flat, point + self.strip)
+        point, (image, *_) = here[flat.dim] + (strip + flat.reach), self.x.axes
+        first, end = row_of(flat, point), row_of(flat, point + strip)
         rows = (end - first) * self.x.strides[1]
         return Aim("x", Address(self.x.name, (here.get(image, ZERO), first, ZERO, ZERO)), rows)
 

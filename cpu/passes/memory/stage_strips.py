@@ -30,7 +30,7 @@ from tiling.loops.language import (
 )
 from tiling.loops.lowering.arrays import arrays
 from tiling.loops.rewrite import with_values
-from tiling.loops.walk import with_blocks
+from tiling.loops.walk import walk, with_blocks
 from tiling.problem import Problem
 from tiling.rewrite.copies.laid_out import LAY_OUT, STRIP, lay_out
 
@@ -38,11 +38,14 @@ from tiling.rewrite.copies.laid_out import LAY_OUT, STRIP, lay_out
 def stage_strips(kernel: Kernel, problem: Problem, dots: Problem) -> Kernel:
     """The kernel with a panel of the points of a strip in place of all points.
 
-    problem: as its caller sees it. dots: in dot groups, with strips.
+    problem: as its caller sees it. dots: in dot groups. How long a strip is, its stage says.
     """
-    (points, *others), (x, *_) = kernel.arrays, arrays(problem)
+    (points, *others), (x, *_), flat = kernel.arrays, arrays(problem), dots.flat_pixels
+    assert flat
+    stages = (s for s in walk(kernel.body) if isinstance(s, StagedPart) and s.buffer == points.name)
+    (computed,) = {along.points for stage in stages for along in stage.part if along.dim == flat.dim}
     _, blocks, _, held = points.shape
-    strip = Buffer(STRIP, (blocks, dots.broadcast.shape[-1], held), points.axes[1:], points.dtype, "own")
+    strip = Buffer(STRIP, (blocks, computed + flat.reach, held), points.axes[1:], points.dtype, "own")
 
     def body(block: Body) -> Body:
         found: list[Statement] = []
@@ -54,7 +57,7 @@ def stage_strips(kernel: Kernel, problem: Problem, dots: Problem) -> Kernel:
         return tuple(found)
 
     given = replace(x, dtype=OPERAND_DTYPES[problem.dtype][0])
-    functions = (*kernel.functions, lay_out(problem, dots))
+    functions = (*kernel.functions, lay_out(problem, dots, computed + flat.reach))
     return replace(kernel, arrays=(given, *others), body=(Alloc(strip), *body(kernel.body)), functions=functions)
 
 

@@ -26,9 +26,9 @@ from tests.support.kernels.flat_pixel_cases import SAME, scheme_of
 from tests.support.kernels.guard import PLACES, check_guarded
 from tests.support.kernels.matrix_cases import ISA
 from tests.support.search.model_cases import MACHINE
-from tiling.arrays.access import access_of
 from tiling.operators import conv2d
-from tiling.rewrite.dot_groups import scheme_in_dot_groups, strip_of
+from tiling.rewrite.copies.strips import as_cached, strip_of
+from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.scheme.specifiers import SchemeError, Stage
 from tiling.text.notation import parse
 
@@ -70,8 +70,9 @@ def test_exact_on_integers_beside_guard_pages(case, dtype, far, row):
 
 def test_a_strip_is_as_long_as_what_its_windows_reach():
     scheme = scheme_of(f"R(n) T(hw,5) S(x) R(k) {TAPS} U(hw,11)", 16, "bf16", **SAME)
-    x = scheme_in_dot_groups(scheme).problem.broadcast
-    assert strip_of(scheme) == 11 and x.shape == (2, 11 + 2 * 8 + 2)
+    words = scheme_in_dot_groups(scheme)
+    assert strip_of(scheme) == strip_of(words) == 11 and words.problem.broadcast.shape == (2, 2, 55 + 2 * 8 + 2)
+    assert as_cached(words).problem.broadcast.shape == (2, 11 + 2 * 8 + 2)
     assert emit(scheme, isa_named("amxbf16")).scratch == 2 * 29 * 64
 
 
@@ -130,7 +131,7 @@ def test_the_model_counts_what_strips_repeat_and_what_tiles_ask_for():
 
     def predicted(text: str) -> Candidate:
         scheme = parse(problem, text)
-        words = scheme_in_dot_groups(scheme)
+        words = as_cached(scheme_in_dot_groups(scheme))
         return Candidate(scheme, after_copy(Predictor(words.problem, machine, score).predict(words), scheme, machine))
 
     def copied(text: str) -> float:
@@ -164,5 +165,5 @@ def test_a_scheme_with_strips_goes_to_words_and_back():
     text = "T(hw,7) S(x) T(hw,21) T(k,8) S(y) T(c,4) T(r,3) T(s,3) U(hw,32) U(k,2) D(c,32) V(k,16)"
     scheme = parse(problem, text)
     words = scheme_in_dot_groups(scheme)
-    assert scheme.text == text and Stage("x") in words.specifiers and access_of(words.problem).strip == 672
+    assert scheme.text == text and Stage("x") in words.specifiers and strip_of(words) == 672
     assert "strip by strip" in emit(scheme, isa_named("amxbf16")).text

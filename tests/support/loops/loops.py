@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from tiling.arrays.flat_pixels import passes_gaps, without_strips
+from tiling.arrays.flat_pixels import passes_gaps
 from tiling.loops.index import Index
 from tiling.loops.language import Barrier, Body, Buffer, Function, Inside, Kernel, Statement
 from tiling.loops.lowering.arrays import arrays as arrays_of
@@ -88,7 +88,6 @@ def placed(array: np.ndarray, aligned: bool) -> np.ndarray:
 
 def sums(problem: Problem, given: Arrays) -> np.ndarray:
     """Y by the definition, without its epilogue: each point of all dims, straight from the problem's indices."""
-    problem = without_strips(problem)
     at = dict(zip(problem.extents, np.indices(tuple(problem.extents.values()))))
 
     def places(tensor) -> list[np.ndarray]:

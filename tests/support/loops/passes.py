@@ -19,7 +19,7 @@ from microkernels.tile.isa import EVERY_ISA, ISAS, Isa
 from tests.support.kernels import random_cases
 from tests.support.loops.loops import Arrays, of_numbers, result, statements
 from tiling.arrays.access import access_of
-from tiling.arrays.flat_pixels import passes_gaps, without_strips
+from tiling.arrays.flat_pixels import passes_gaps
 from tiling.dtypes import OUTPUT_DTYPES
 from tiling.loops.language import (
     Body,
@@ -43,6 +43,7 @@ from tiling.loops.walk import inside
 from tiling.operators import LAYOUTS, conv2d, matmul
 from tiling.problem import Problem
 from tiling.rewrite.copies.laid_out import lower_points
+from tiling.rewrite.copies.strips import strip_of
 from tiling.rewrite.dot_groups import is_blocked, scheme_in_dot_groups
 from tiling.rewrite.grouped import beside_each_other
 from tiling.rewrite.pointwise import along_pixels
@@ -86,9 +87,9 @@ class Small:
     def strips(self, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Where strips are copied: x, and all of its points, which the plain loops read. None elsewhere."""
         dots = self.scheme.problem
-        if not access_of(dots).strip:
+        if not strip_of(self.given):
             return None
-        loops = lower_points(self.given.problem, without_strips(dots))
+        loops = lower_points(self.given.problem, dots)
         x, points = loops.arrays
         numbers = np.random.default_rng(seed).integers(-4, 5, (*x.shape, 1))
         copied = {"X": of_numbers(numbers, x), points.name: np.zeros(points.shape, NUMPY[points.dtype])}
@@ -164,7 +165,7 @@ def small_blocks(random: Random) -> Small:
         words = access_of(dots.problem).element_bytes // 4
         if pixels == "points" and not passes_gaps(dots.problem):
             continue
-        if pixels == "strips" and not access_of(dots.problem).strip:
+        if pixels == "strips" and not strip_of(scheme):
             continue
         if is_blocked(scheme) and products_of(dots.problem, isa) * words <= 4 * MOST_PRODUCTS:
             return Small(scheme, isa, random.random() < 0.3)

@@ -6,7 +6,6 @@ Arrays are named as in C: X, W, Y, and E_b for the array b of an epilogue.
 from __future__ import annotations
 
 from tiling.arrays.access import access_of
-from tiling.arrays.flat_pixels import without_strips
 from tiling.dtypes import LANE_BYTES, OPERAND_DTYPES
 from tiling.loops.index import Index
 from tiling.loops.language import Buffer
@@ -23,7 +22,6 @@ def name_of(array: Tensor) -> str:
 
 def arrays(problem: Problem) -> tuple[Buffer, ...]:
     """The arrays of a kernel by the names that they have in C, in the order of its arguments."""
-    problem = without_strips(problem)
     named = list(zip("XWY", problem.tensors))
     named += [(name_of(array), array) for array in problem.epilogue_arrays]
     return tuple(

@@ -21,10 +21,9 @@ S(output) stands. Nothing is packed, clipped or vectorised yet. Source of the ne
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
-from tiling.arrays.flat_pixels import without_strips
 from tiling.loops.index import ZERO, variable
 from tiling.loops.language import Along, Body, Decide, For, Kernel, Statement
 from tiling.loops.lowering import nest
@@ -41,8 +40,6 @@ Summed = Mapping[str, nest.Loop]  # by variable, the loops over summed dims outs
 @lru_cache(maxsize=1)  # the loops that pack the weights begin with those of the kernel
 def lower_scheme(scheme: Scheme) -> Kernel:
     """The kernel of a scheme as plain loops. It says what is computed and in which order, for any machine."""
-    # Also where a pass will copy x strip by strip, plain loops read one x.
-    scheme = replace(scheme, problem=without_strips(scheme.problem))
     everything = {dim: Along(dim, ZERO, scheme.visited(dim)) for dim in scheme.extents}
     return Kernel(arrays(scheme.problem), _Lowering(scheme).body(nest.nest_of(scheme), everything, {}))
 

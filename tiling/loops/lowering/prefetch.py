@@ -14,7 +14,7 @@ from math import ceil, prod
 from tiling.arrays.access import access_of
 from tiling.loops.lowering.nest import Around, Loop
 from tiling.problem import Problem
-from tiling.tensor import FlatPixels, Tensor
+from tiling.tensor import Tensor
 
 # Bytes. Cores with AVX-512 have an L2 of 1 to 2 MiB; these are half of the smallest and of the largest. Fewer weights,
 # or a smaller x, stay in L2 anyway. The first lines of a larger piece would leave L2 before their turn.
@@ -247,8 +247,8 @@ def _of_x(problem: Problem, tile: Around) -> Piece | None:
     """
     access, x = access_of(problem), problem.broadcast
     size = access.bytes_of(x)
-    if problem.flat_pixels and access.strip:
-        return _of_strips(problem, tile, problem.flat_pixels)
+    if strip := strip_around(problem, tile):
+        return _of_strips(problem, tile, strip)
     if access.lanewise or access.weights_broadcast or x.elements * size < SMALL_X:
         return None
     for place in reversed(range(len(tile.outer))):
@@ -261,20 +261,25 @@ def _of_x(problem: Problem, tile: Around) -> Piece | None:
     return None
 
 
-def _of_strips(problem: Problem, tile: Around, flat: FlatPixels) -> Piece | None:
+def strip_around(problem: Problem, tile: Around) -> int:
+    """How many flattened pixels x is copied by at a time around a tile; 0 where it is not copied strip by strip."""
+    flat, outside = problem.flat_pixels, tile.shared
+    return _covered(problem, tile, outside - 1)[flat.dim] if flat and outside is not None else 0
+
+
+def _of_strips(problem: Problem, tile: Around, strip: int) -> Piece | None:
     """The rows of x that the next strip copies. They are whole rows, and so neighbours."""
-    x = problem.broadcast
-    access, pixel = access_of(problem), x.shape[-2]
-    size = access.bytes_of(x)
+    x, flat = problem.broadcast, problem.flat_pixels
+    pixel, size = x.shape[-2], access_of(problem).bytes_of(x)
+    assert flat and tile.shared is not None  # a strip is of flattened pixels, and is staged
     if flat.height * flat.width * pixel * size < SMALL_X:
         return None
-    assert tile.shared is not None  # a strip is staged
     for place in reversed(range(tile.shared)):
         loop = tile.outer[place]
         if loop.dim in problem.row_dims and loop.trips > 1:
             if loop.dim != flat.dim or loop.worker:
                 return None  # the next strip is another image's, or another core's
-            return _spread(problem, tile, "x", place, access.strip * pixel, size)
+            return _spread(problem, tile, "x", place, strip * pixel, size)
     return None
 
 

@@ -2,7 +2,7 @@
 (`tiling.arrays.flat_pixels`).
 
     lower_points(problem, dots) -> Kernel        all of x, to `x_copy`
-    lay_out(problem, dots) -> Function           the points of one strip, to a view `panel`
+    lay_out(problem, dots, points) -> Function   the points of one strip, to a view `panel`
 """
 
 #     x 0 x x x 0 x x x 0 …       a row of points is `pitch` long; the first row of x begins with point `lead`
@@ -46,14 +46,14 @@ def lower_points(problem: Problem, dots: Problem) -> Kernel:
 
     dots: the problem in dot groups.
     """
-    assert dots.flat_pixels and not access_of(dots).strip
-    return _Points(problem, dots, dots.flat_pixels).kernel()
-
-
-def lay_out(problem: Problem, dots: Problem) -> Function:
-    """The function that copies a strip: views of an image of x and of the panel, and the first point."""
     assert dots.flat_pixels
-    return _Points(problem, dots, dots.flat_pixels).function()
+    return _Points(problem, dots, dots.flat_pixels, dots.broadcast.shape[-1]).kernel()
+
+
+def lay_out(problem: Problem, dots: Problem, points: int) -> Function:
+    """The function that copies a strip of so many points: views of an image of x and of the panel, the first point."""
+    assert dots.flat_pixels
+    return _Points(problem, dots, dots.flat_pixels, points).function()
 
 
 def row_of(flat: FlatPixels, point: Index) -> Index:
@@ -69,9 +69,12 @@ def _before(flat: FlatPixels) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class _Points:
+    """points: how many are copied, those of a strip or of all of an image."""
+
     problem: Problem
     dots: Problem
     flat: FlatPixels
+    points: int
 
     @property
     def numbers(self) -> int:
@@ -84,19 +87,14 @@ class _Points:
         return self.dots.dot_group // self.numbers
 
     @property
-    def points(self) -> int:
-        """Points of a strip, or of all of an image."""
-        return self.dots.broadcast.shape[-1]
-
-    @property
     def x(self) -> Buffer:
         dtype, _ = OPERAND_DTYPES[self.problem.dtype]
         return Buffer("X", self.problem.broadcast.shape, ("image", "row", "column", "channel"), dtype)
 
     def kernel(self) -> Kernel:
-        images, blocks, points = self.dots.broadcast.shape
+        images, blocks, _ = self.dots.broadcast.shape
         dtype = f"{self.problem.dtype}x{self.numbers}"
-        copy = Buffer(COPY, (images, blocks, points, self.block), ("image", "block", "point", "word"), dtype)
+        copy = Buffer(COPY, (images, blocks, self.points, self.block), ("image", "block", "point", "word"), dtype)
         before, _ = _before(self.flat)
         image, rows = variable("image"), self.rows(ZERO, "core")
         body = _Row(self, "X", (image,), COPY, (image,), constant(before)).statements()

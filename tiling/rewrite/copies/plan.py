@@ -18,6 +18,7 @@ from math import prod
 from tiling.arrays.access import access_of
 from tiling.loops.lowering.prefetch import LINE
 from tiling.problem import Problem
+from tiling.rewrite.copies.strips import as_cached, strip_of
 from tiling.rewrite.dot_groups import copies, dot_group_of, is_blocked, padded_window, scheme_in_dot_groups
 from tiling.scheme.scheme import Scheme
 
@@ -50,7 +51,7 @@ def plan_copy(scheme: Scheme) -> CopyPlan | None:
     aligned = aligns(scheme)
     if not aligned and not copies(scheme):
         return None
-    dots = scheme_in_dot_groups(scheme).problem
+    dots = as_cached(scheme_in_dot_groups(scheme)).problem
     return CopyPlan(ALIGNED if aligned else _kind(scheme, dots), _bytes(scheme.problem), _bytes(dots))
 
 
@@ -60,7 +61,7 @@ def _kind(scheme: Scheme, dots: Problem) -> str:
     if access_of(problem).transposes_x:
         return TRANSPOSED
     if flat and flat.padded:
-        return STRIPS if access_of(dots).strip else POINTS
+        return STRIPS if strip_of(scheme) else POINTS
     dot = dot_group_of(scheme)
     assert dot  # what else is copied are narrow numbers, so that they form groups
     if dots.broadcast.reach:

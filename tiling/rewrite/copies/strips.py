@@ -1,6 +1,15 @@
-"""Which strips of flattened pixels a scheme may copy, S(x). The search and the CPU's check share these rules."""
+"""Strips of flattened pixels: how long they are where a scheme copies them, S(x), and where it may.
+
+    strip_of(scheme)  -> int      the points that tiles compute from one strip
+    as_cached(scheme) -> Scheme   what caches hold of x: a strip
+
+The problem of a scheme knows no strips, and its tiles read all points of x: `lower` says where a strip begins, and a
+pass makes it. Only the cost model asks for less of x.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import PIXELS, flat_pixels_of
@@ -13,6 +22,38 @@ from tiling.scheme.specifiers import Lambda, Stage
 def copies_flat_pixels(scheme: Scheme) -> bool:
     """Whether a scheme reads x as flattened pixels that are copied, and so may copy them strip by strip."""
     return points_of(scheme) > 0 and flat_pixels_of(scheme.problem).padded
+
+
+def strip_of(scheme: Scheme) -> int:
+    """How many flattened pixels a scheme copies x by at a time; 0 where it copies all of x, or nothing.
+
+    scheme: as a user writes it, or in dot groups.
+    """
+    flat, stage = scheme.problem.flat_pixels, Stage(scheme.problem.broadcast.name)
+    if stage not in scheme.specifiers or not (flat or points_of(scheme)):
+        return 0
+    return scheme.covered(flat.dim if flat else PIXELS, scheme.specifiers.index(stage))
+
+
+def as_cached(scheme: Scheme) -> Scheme:
+    """A scheme in dot groups with x as caches hold it: the points of one strip, and those that their windows reach.
+
+    Every other scheme stays itself.
+    """
+    problem, strip = scheme.problem, strip_of(scheme)
+    if not strip:
+        return scheme
+    x, flat = problem.broadcast, problem.flat_pixels
+    assert flat
+    held = replace(x, indices=x.indices[1:], shape=(x.shape[1], strip + flat.reach))
+    tensors = tuple(held if tensor is x else tensor for tensor in problem.tensors)
+    return Scheme(replace(problem, tensors=tensors), scheme.specifiers)
+
+
+def strip_bytes(scheme: Scheme) -> int:
+    """Bytes of a strip."""
+    problem = as_cached(scheme_in_dot_groups(scheme)).problem
+    return problem.broadcast.elements * access_of(problem).bytes_of(problem.broadcast)
 
 
 def unsupported_reason(scheme: Scheme) -> str | None:
@@ -33,8 +74,7 @@ def unsupported_reason(scheme: Scheme) -> str | None:
             )
     if scheme.covered(images, place) > 1 or any(tile[images] > 1 for tile in scheme.tiles):
         return f"a strip is of one image, and inside it are several: loop over {images} outside it"
-    dots = scheme_in_dot_groups(scheme).problem
-    size = dots.broadcast.elements * access_of(dots).bytes_of(dots.broadcast)
+    size = strip_bytes(scheme)
     if size > LARGEST_PANEL:
         return f"a strip of {size} bytes, more than {LARGEST_PANEL}: let it stand inside a loop over {PIXELS}"
     return None
