@@ -3,9 +3,8 @@
     from graph import compile_model, load_model
 
 In reading order: `model/` (data) · `operators/` (a program for each) · `onnx/` (reads a file) · `plan` (all of it) ·
-`kernels` (by `search`) · `places`, `steps`, `library` (C text) · `build` (files) · `tuning`, `turns` (kernels inside
-the model), `differences` · `compiled` (the callable), `open_model` (open dims). Doors: the commands `compile`, `run`,
-`conformance`; `exported`, `torch_backend`, `onnx_backend`.
+`passes/` (what is decided) · `library/` (kernels, C text, files) · `tuning` (kernels inside the model) · `calls/` (the
+callable). Doors: the commands `compile`, `run`, `conformance`; `exported`, `torch_backend`, `onnx_backend`.
 """
 
 from typing import Any
@@ -14,11 +13,11 @@ import tilewright_entry  # noqa: F401 - first: it keeps files of the current fol
 
 # Each name is loaded when it is first used: a saved model is loaded without what compiles.
 _PLACES = {
-    "CompiledModel": "graph.compiled",
+    "CompiledModel": "graph.calls.compiled",
     "ModelError": "graph.model.language",
-    "OpenModel": "graph.open_model",
+    "OpenModel": "graph.calls.open_model",
     "compile_model": "graph.plan",
-    "load_model": "graph.compiled",
+    "load_model": "graph.calls.compiled",
 }
 
 __all__ = sorted(_PLACES)

@@ -16,12 +16,12 @@ from rich.console import Console
 
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
 from cpu.runtime.plural import plural
-from graph.compiled import CompiledModel, Explained
-from graph.differences import apart
-from graph.kernels import products_of
+from graph.calls.compiled import CompiledModel, Explained
+from graph.calls.differences import apart
+from graph.calls.turns import random_inputs
+from graph.library.kernels import products_of
 from graph.model.language import ModelError
 from graph.plan import ALGORITHMS, Plan, works_of
-from graph.turns import random_inputs
 from search.commands.options import FAILURES, c_name, folder, seconds, whole
 from search.commands.progress import counted
 from search.evaluator.files import writable

@@ -26,7 +26,7 @@ from rich.console import Console
 from cpu.runtime.machine.host import host
 from cpu.runtime.numbers import ELEMENTS, in_memory
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
-from graph.compiled import CompiledModel
+from graph.calls.compiled import CompiledModel
 from graph.model.dtypes import OF_NUMPY
 from graph.model.language import ModelError
 from graph.onnx.inputs import bound_by, flattened

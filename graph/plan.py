@@ -13,15 +13,15 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graph.build import c_name, files_of, fused
-from graph.compiled import RECORD, CompiledModel
-from graph.kernels import Kernel, Kernels, Work, products_of
-from graph.library import check_name, library
-from graph.model.in_place import joined_in_place
+from graph.calls.compiled import RECORD, CompiledModel
+from graph.calls.open_model import OpenModel, axes_of, is_open
+from graph.library.build import c_name, files_of, fused
+from graph.library.kernels import Kernel, Kernels, Work, products_of
+from graph.library.text import check_name, library
 from graph.model.language import Model, ModelError
-from graph.model.layouts import asked, with_layouts
 from graph.model.regions import kernel_steps
-from graph.open_model import OpenModel, axes_of, is_open
+from graph.passes.in_place import joined_in_place
+from graph.passes.layouts import asked, with_layouts
 from graph.tuning import tuned
 from search.commands.progress import Stage
 from search.evaluator.cpu import CpuBackend, cpu_backend

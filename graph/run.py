@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from graph.calls.compiled import CompiledModel, load_model
+from graph.calls.open_model import OpenModel
 from graph.compile import dim, once
-from graph.compiled import CompiledModel, load_model
 from graph.model.language import ModelError
-from graph.open_model import OpenModel
 from graph.plan import compile_model
 from search.commands.options import FAILURES, folder, whole
 from tilewright_entry import run

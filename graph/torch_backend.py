@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from graph.compiled import CompiledModel
+from graph.calls.compiled import CompiledModel
 from graph.exported import exported
 from graph.model.language import ModelError
 from graph.plan import Plan

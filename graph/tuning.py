@@ -21,8 +21,8 @@ import numpy as np
 
 from cpu.runtime.machine.host import host
 from cpu.runtime.processes.worker import CandidateError, Worker
-from graph.compiled import placed
-from graph.kernels import Kernels, object_of
+from graph.calls.compiled import placed
+from graph.library.kernels import Kernels, object_of
 from graph.model.errors import ModelError
 from search.commands.progress import Stage
 from search.evaluator.errors import CompileError, SchemeError
@@ -222,7 +222,7 @@ class _Tuning:
     def timed(self, folders: Sequence[Path]) -> list[np.ndarray]:
         """seconds[turn, step] of each model. Raises CandidateError."""
         found = self.worker.call(
-            "graph.turns:turns", timeout=_TURNS_SECONDS, folders=list(map(str, folders)), count=self.turns
+            "graph.calls.turns:turns", timeout=_TURNS_SECONDS, folders=list(map(str, folders)), count=self.turns
         )
         return [np.array(each) for each in found]
 

@@ -28,11 +28,11 @@ from bench.studies import waiting
 from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.processes.worker import CandidateError, Worker
 from graph import ModelError
+from graph.calls.compiled import CompiledModel
+from graph.calls.differences import apart
+from graph.calls.turns import random_inputs
 from graph.compile import dim
-from graph.compiled import CompiledModel
-from graph.differences import apart
 from graph.plan import ALGORITHMS, Plan
-from graph.turns import random_inputs
 from microkernels.scores.database import readable
 from search.commands.options import FAILURES, seconds, whole
 

@@ -26,7 +26,7 @@ from cpu.runtime.compiler.cache_folder import cache_folder
 from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.processes.worker import CandidateError, Worker
 from graph import ModelError
-from graph.compiled import CompiledModel
+from graph.calls.compiled import CompiledModel
 from graph.plan import Plan
 from microkernels.scores.database import readable
 from search.commands.options import FAILURES, whole

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from cpu.runtime.compiler.toolchain import find_compiler
-from graph.compiled import load_model
+from graph.calls.compiled import load_model
 
 # What each may be at most, in seconds and bytes; a process has the time to read its weights besides.
 COLD, LOADED, FIRST = 60.0, 0.2, 0.1

@@ -4,8 +4,8 @@ import pytest
 
 import bench.studies.trained as trained
 from bench.studies.models import in_turns
+from graph.calls.turns import random_inputs
 from graph.plan import Plan
-from graph.turns import random_inputs
 from tests.support.models.onnx_models import residual_network
 
 

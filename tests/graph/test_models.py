@@ -14,8 +14,8 @@ from onnx.reference import ReferenceEvaluator
 
 from cpu.runtime.compiler.toolchain import compile_shared
 from graph import ModelError, compile_model, load_model
-from graph.model.fuse import fused_maps
 from graph.onnx.read import read
+from graph.passes.fuse import fused_maps
 from graph.plan import Plan
 from tests.support.models.onnx_models import model, residual_network, whole
 
@@ -59,7 +59,9 @@ def test_maps_after_products_are_their_epilogues():
 def test_what_another_model_has_compiled_is_not_compiled_again(network, monkeypatch):
     monkeypatch.setattr("cpu.runtime.compiler.library.compile_shared", None)
     linked = []
-    monkeypatch.setattr("graph.build.compile_shared", lambda *given: linked.append(given) or compile_shared(*given))
+    monkeypatch.setattr(
+        "graph.library.build.compile_shared", lambda *given: linked.append(given) or compile_shared(*given)
+    )
     again = compile_model(residual_network(), dims={"batch": 2}, name="again")
     x = whole(2, 2, 3, 16, 16)
     assert again(x)[0].tolist() == network(x)[0].tolist() and len(linked) == 1

@@ -12,11 +12,11 @@ import pytest
 
 from cpu.passes.program import bind_tasks
 from graph import compile_model, plan
-from graph.build import fused
-from graph.model import in_place
-from graph.model.in_place import joined_in_place
-from graph.model.layouts import with_layouts
+from graph.library.build import fused
 from graph.onnx.read import read
+from graph.passes import in_place
+from graph.passes.in_place import joined_in_place
+from graph.passes.layouts import with_layouts
 from tests.support.models.choices import choices_with
 from tests.support.models.onnx_reference import onnx_outputs
 from tests.support.models.random_graphs.graphs import Drawn, random_graph

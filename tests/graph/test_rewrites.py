@@ -10,7 +10,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from graph import compile_model
-from graph.build import fused
+from graph.library.build import fused
 from graph.model.language import ModelError
 from graph.onnx.read import read
 from tests.support.models.onnx_models import model, whole

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from graph.compiled import CompiledModel
+from graph.calls.compiled import CompiledModel
 
 SECONDS = 1800  # a large model, built with sanitizers on a loaded machine
 COUNTING = Path(__file__).with_name("counting.c")

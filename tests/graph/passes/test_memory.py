@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.model.memory import ALIGNMENT, Life, aligned, plan
+from graph.passes.memory import ALIGNMENT, Life, aligned, plan
 
 
 @st.composite

@@ -1,6 +1,6 @@
-"""`graph.kernels`: what a model's team needs of each kernel."""
+"""`graph.library.kernels`: what a model's team needs of each kernel."""
 
-from graph.kernels import Kernels
+from graph.library.kernels import Kernels
 from search.evaluator.cpu import cpu_backend
 from tiling.operators import conv2d
 from tiling.rewrite.pointwise import pointwise2d

@@ -9,13 +9,13 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from graph import compile_model, plan
-from graph.build import fused
-from graph.model.in_place import joined_in_place
-from graph.model.joins import joins_of
+from graph.library.build import fused
 from graph.model.language import Copy
-from graph.model.layouts import with_layouts
-from graph.model.waits import Touch
 from graph.onnx.read import read
+from graph.passes.in_place import joined_in_place
+from graph.passes.joins import joins_of
+from graph.passes.layouts import with_layouts
+from graph.passes.waits import Touch
 from tests.support.models.choices import choices_with
 from tests.support.models.onnx_models import model, whole
 from tiling.program.infer import sized

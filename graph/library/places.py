@@ -11,11 +11,11 @@ from functools import cached_property
 from math import prod
 
 from cpu.runtime.numbers import ELEMENTS
-from graph.kernels import Kernel
+from graph.library.kernels import Kernel
 from graph.model.language import Branch, Loop, Model, ModelError, Step
-from graph.model.memory import Life, Plan, aligned, plan
 from graph.model.regions import every, spans
-from graph.model.waits import Touch
+from graph.passes.memory import Life, Plan, aligned, plan
+from graph.passes.waits import Touch
 from tiling.problem import Problem
 from tiling.program.infer import Array, Sized
 

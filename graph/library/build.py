@@ -18,14 +18,14 @@ import numpy as np
 from cpu.runtime.compiler.loading import load_bytes
 from cpu.runtime.compiler.toolchain import compile_shared, find_compiler
 from cpu.runtime.numbers import ELEMENTS, in_memory
-from graph.compiled import RECORD, Explained, seal
-from graph.kernels import Kernel, Work, object_of
-from graph.library import Library, is_used
-from graph.model.fuse import fused_maps
-from graph.model.group import grouped_maps, is_map
+from graph.calls.compiled import RECORD, Explained, seal
+from graph.library.kernels import Kernel, Work, object_of
+from graph.library.text import Library, is_used
 from graph.model.language import Model
 from graph.model.regions import in_blocks, kernel_steps
-from graph.model.strided import read_where_they_lie
+from graph.passes.fuse import fused_maps
+from graph.passes.group import grouped_maps, is_map
+from graph.passes.strided import read_where_they_lie
 from tiling.problem import Problem
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from graph.model.idioms import shortened
 from graph.model.language import Model, Step
+from graph.passes.idioms import shortened
 from tiling.epilogue import FUNCTIONS, LARGEST_NUMBER, MOST_ARRAYS, EpilogueError, parse
 from tiling.problem import Problem
 from tiling.program.infer import Sized

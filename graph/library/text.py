@@ -19,12 +19,12 @@ import jinja2
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.taken_names import is_taken
 from cpu.runtime.team import TEAM
-from graph.kernels import Kernel
+from graph.library.kernels import Kernel
+from graph.library.places import Places, Weight, bytes_of
+from graph.library.steps import Lines, in_comment
 from graph.model.language import Model, ModelError
-from graph.model.memory import Plan
 from graph.model.regions import kernel_steps
-from graph.places import Places, Weight, bytes_of
-from graph.steps import Lines, in_comment
+from graph.passes.memory import Plan
 from tiling.problem import Problem
 from tiling.program.infer import Array, Sized
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.model.waits import Deed, Touch, Waits
+from graph.passes.waits import Deed, Touch, Waits
 
 
 @st.composite

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from graph.model.dtypes import stored
-from graph.model.joins import Join, joins_of
 from graph.model.language import Copy, Model, Step
-from graph.model.memory import ALIGNMENT
+from graph.passes.joins import Join, joins_of
+from graph.passes.memory import ALIGNMENT
 from tiling.operators import in_wider as product_in_wider
 from tiling.problem import Problem
 from tiling.program.dtypes import WIDTH

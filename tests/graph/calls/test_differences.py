@@ -1,10 +1,10 @@
-"""`graph.differences`: what two ways of computing a model are compared by."""
+"""`graph.calls.differences`: what two ways of computing a model are compared by."""
 
 import numpy as np
 import pytest
 
+from graph.calls.differences import apart
 from graph.compile import _error
-from graph.differences import apart
 
 INF = float("inf")
 

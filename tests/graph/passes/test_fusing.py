@@ -8,9 +8,9 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from graph import compile_model
-from graph.build import fused
-from graph.model.idioms import shortened
+from graph.library.build import fused
 from graph.onnx.read import read
+from graph.passes.idioms import shortened
 from tests.support.models.onnx_models import model, whole
 from tiling.epilogue import parse
 from tiling.operators import matmul

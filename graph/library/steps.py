@@ -3,7 +3,7 @@
     Lines(places, threads).of(model.steps) -> ["/* conv: … */", "conv_run(…, thread, threads);", …]
 
 A step whose kernel several threads share is a call of each; any other step the first thread does alone. Before a step
-that meets an earlier one in memory, all threads wait for one another (`graph.model.waits`).
+that meets an earlier one in memory, all threads wait for one another (`graph.passes.waits`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cpu.runtime.numbers import ELEMENTS
+from graph.library.places import Places, bytes_of
 from graph.model.language import Branch, Copy, Loop, Step
 from graph.model.regions import every
-from graph.model.waits import Deed, Touch, Waits
-from graph.places import Places, bytes_of
+from graph.passes.waits import Deed, Touch, Waits
 from tiling.problem import Problem
 
 _WAIT = "#pragma omp barrier"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graph.compiled import CompiledModel, load_model
+from graph.calls.compiled import CompiledModel, load_model
 
 
 def turns(*, folders: list[str], count: int) -> list[list[list[float]]]:

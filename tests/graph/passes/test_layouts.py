@@ -11,9 +11,9 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from graph import compile_model, plan
-from graph.build import fused
-from graph.model.layouts import RATE, _Cut, with_layouts
+from graph.library.build import fused
 from graph.onnx.read import read
+from graph.passes.layouts import RATE, _Cut, with_layouts
 from tests.support.models.choices import choices_with
 from tests.support.models.onnx_models import model, residual_network, whole
 from tiling.epilogue import fused as with_epilogue

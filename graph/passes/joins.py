@@ -2,7 +2,7 @@
 
     c[i,j] = where(j < 16, a[i,j], b[i,j - 16])          parts: a from element 0 on, b from element 16 on
 
-`graph.model.in_place` has the parts written where they belong.
+`graph.passes.in_place` has the parts written where they belong.
 """
 
 from __future__ import annotations

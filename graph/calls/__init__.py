@@ -1,0 +1,9 @@
+"""Compiled models as functions of arrays.
+
+Read in this order:
+
+    compiled     a compiled model, and the folder that it is saved in
+    open_model   a model with open dims: compiled for each call's shapes, once
+    turns        times models by turns in one process, step by step
+    differences  how far the arrays of two ways to compute lie apart
+"""

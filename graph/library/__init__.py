@@ -1,0 +1,10 @@
+"""A model's library: its kernels, the C text around them, and the files.
+
+Read in this order:
+
+    kernels  the C text of each step's kernel, by `search` or by rules
+    places   where each array lies: in what a caller hands over, in the file of weights, or in the arena
+    steps    the C lines of a model's steps
+    text     the function that calls the kernels in order, its header, an example, a Makefile
+    build    compiles all to one library, and packs the weights
+"""

@@ -1,0 +1,14 @@
+"""What is decided of a model before there is any text: models to models, and plans.
+
+Read in this order:
+
+    idioms    chains of maps that are shorter in other words
+    fuse      maps that become a product's epilogue
+    strided   products that read arrays in place
+    group     other maps, joined with their readers
+    layouts   the order of channels
+    joins     arrays that are laid side by side
+    in_place  where arrays lie in longer ones
+    memory    where the other arrays lie
+    waits     where threads wait
+"""
