@@ -69,7 +69,7 @@ def run_layer(
     # The model's choice is its first scheme that works, since another scheme would end the contest.
     best, problem = search.scheme, backend.problem(problem)
     access = access_of(problem)
-    first = next((c for c in search.flow.ranked if c.text in measured), search.flow.ranked[0])
+    first = next((c for c in search.ranked if c.text in measured), search.ranked[0])
     predicted = backend.predicted_seconds([measured.scheme for measured in search.tried])
     job = {
         **{key: value for key, value in backend.job(best).items() if key != "scheme"},
