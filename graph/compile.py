@@ -150,9 +150,11 @@ def _report(facts: dict[str, object]) -> str:
     lines.append(f"time      {1e3 * seconds_:.3g} ms a call, median, {plural(threads, 'threads')} at most{rate}")
     steps, emitted = facts["steps"], facts["emitted"]
     assert isinstance(steps, list) and isinstance(emitted, list)
-    if facts["winograd"]:
+    winograd = facts["winograd"]
+    assert isinstance(winograd, int)
+    if winograd:
         lines.append(
-            f"winograd  in {facts['winograd']} kernels; outputs differ from those of direct kernels by "
+            f"winograd  in {plural(winograd, 'kernels')}; outputs differ from those of direct kernels by "
             f"{facts['error']:.1e} of the largest number"
         )
     if steps:

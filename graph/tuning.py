@@ -20,6 +20,7 @@ from typing import Any  # schemes
 import numpy as np
 
 from cpu.runtime.machine.host import host
+from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError, Worker
 from graph.calls.compiled import placed
 from graph.library.kernels import Kernels, object_of
@@ -111,7 +112,8 @@ class _Tuning:
         longest = 0.0
         while (spent := time.monotonic() - began) + longest < budget:
             count, faster = sum(map(len, self.tried.values())), 100 * (first / whole - 1)
-            progress(Stage(f"tuning: {count} kernels tried, {faster:.1f} % faster", round(spent), round(budget)))
+            told = f"tuning: {plural(count, 'kernels')} tried, {faster:.1f} % faster"
+            progress(Stage(told, round(spent), round(budget)))
             picked = self.picked(shares, ROUND if budget - spent > ENOUGH else FEW)
             if not picked:
                 break

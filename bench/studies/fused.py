@@ -23,6 +23,7 @@ from cpu.kernel.measure import check_exact
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
+from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.database import readable
 from microkernels.tile.isa import isa_named
@@ -123,7 +124,7 @@ def page(results: Sequence[Costs], command: str) -> str:
     lines = [
         "# What a fused epilogue costs",
         "",
-        f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} "
+        f"Written by `{command}` on `{fingerprint(host())}` with {plural(host().cores, 'cores')}, {compiler.kind} "
         f"{compiler.version}. One scheme with each epilogue, the kernel alone, warm caches, {ROUNDS} turns of "
         f"{TURN_SECONDS:g} s of each in one process; a cost is the median over the turns of fused / bare - 1. `b` is "
         "a bias, `z` an array of the output's shape.",

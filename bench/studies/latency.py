@@ -19,6 +19,7 @@ from bench.run.journal import alone
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
+from cpu.runtime.plural import plural
 from search.commands.options import FAILURES
 
 SHAPE = "resnet18:R2"
@@ -77,7 +78,7 @@ def page(found: list[tuple[str, float]], command: str) -> str:
     lines = [
         "# How long a user waits",
         "",
-        f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} "
+        f"Written by `{command}` on `{fingerprint(host())}` with {plural(host().cores, 'cores')}, {compiler.kind} "
         f"{compiler.version}; data and cache folders were empty at the start, Python's imports count only where a "
         "command is timed.",
         "",

@@ -34,6 +34,7 @@ from cpu.kernel.arguments import aligned
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
+from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.database import readable
 from search.commands.options import FAILURES, whole
@@ -178,7 +179,7 @@ def page(results: Sequence[Race], command: str, versions: str) -> str:
     lines = [
         "# Programs beside other libraries",
         "",
-        f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} "
+        f"Written by `{command}` on `{fingerprint(host())}` with {plural(host().cores, 'cores')}, {compiler.kind} "
         f"{compiler.version}, {versions}. float32, warm, {ROUNDS} turns of {1e3 * TURN_SECONDS:g} ms in one process, "
         "medians. A call is that of a Python user; the kernel alone is timed in C. GB/s are of the bytes of the arrays "
         "that a program takes and gives, beside their share of what the same threads read and write of so many bytes "

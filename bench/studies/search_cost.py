@@ -30,6 +30,7 @@ from bench.run.layers import held
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
+from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError
 from microkernels.scores.database import readable
 from search.commands.options import FAILURES, seconds, whole
@@ -155,7 +156,7 @@ def page(found: Sequence[Searched], threads: int, command: str, versions: Sequen
     lines = [
         "# What a search costs",
         "",
-        f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} "
+        f"Written by `{command}` on `{fingerprint(host())}` with {plural(host().cores, 'cores')}, {compiler.kind} "
         f"{compiler.version}, {', '.join([on_threads(threads), *versions])}.",
         "",
         "Seconds are those of a search, compiling included, the last check left out. What each search found was timed "

@@ -28,6 +28,7 @@ from cpu.kernel.arguments import aligned
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.output import INTERRUPTED
+from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.database import readable
 from search.commands.options import FAILURES, whole
@@ -231,7 +232,7 @@ def page(found: Sequence[Times], command: str, torch: str) -> str:
     lines = [
         "# Shift-convolutions",
         "",
-        f"Written by `{command}` on `{fingerprint(host())}` with {host().cores} cores, {compiler.kind} "
+        f"Written by `{command}` on `{fingerprint(host())}` with {plural(host().cores, 'cores')}, {compiler.kind} "
         f"{compiler.version}, {torch}. float32, warm, milliseconds of a call from Python, medians over {ROUNDS} turns "
         "in one process; all results were the same to the bit.",
         "",

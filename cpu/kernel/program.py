@@ -20,6 +20,7 @@ from cpu.kernel.opened import check_openmp, opened
 from cpu.kernel.random_inputs import random_inputs
 from cpu.runtime.machine.timer import time_calls
 from cpu.runtime.numbers import ELEMENTS
+from cpu.runtime.plural import plural
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from tiling.arguments import ArgumentError
@@ -198,7 +199,7 @@ class ProgramKernel:
         names = [array.name for array in self.inputs]
         takes = f"the program takes {', '.join(names) or 'no arrays'}"
         if len(arrays) > len(names):
-            raise ArgumentError(f"{len(arrays)} arrays are given, but {takes}; outputs go into out=…")
+            raise ArgumentError(f"{plural(len(arrays), 'arrays')} are given, but {takes}; outputs go into out=…")
         found = dict(zip(names, arrays))
         for name, value in named.items():
             if name in found:

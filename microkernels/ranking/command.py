@@ -95,6 +95,8 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _plot(options: argparse.Namespace) -> int:
+    if not Path(options.file).suffix:
+        raise UsageError(f"{options.file!r} names no kind of picture: end it in .png, .svg or .pdf")
     plot.heat_map(_ranked(options).entries, options.file)
     print(f"wrote {options.file}", file=sys.stderr)
     return 0

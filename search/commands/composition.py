@@ -27,7 +27,7 @@ from search.evaluator.errors import CandidateError
 from search.flow.find import DEFAULT_BUDGET, find
 from search.flow.ranked import rank_first
 from search.tuner.dtypes import on_cpu
-from search.tuner.target import Target
+from search.tuner.target import Target, Wanted
 from search.tuner.tune import Stage
 from tiling.problem import Problem, ProblemError
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
@@ -65,7 +65,7 @@ def main(program: str, arguments: Sequence[str]) -> int:
     """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
     options = _parser(program).parse_args(arguments)
     try:
-        target = target_of("cpu", "f32", isa=options.isa, threads=options.threads)
+        target = target_of("cpu", Wanted(isa=options.isa, threads=options.threads))
         layers = _layers(options.suite)
         found = _composed(layers, target, options.budget)
         with readers_may_leave():

@@ -29,6 +29,9 @@ __all__ = [
 
 T = TypeVar("T")
 
+_LARGEST = 2**31 - 1
+_LONGEST = 1e6  # seconds: eleven days
+
 
 def given(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> frozenset[str]:
     """The options on the command line, including those that are given their default."""
@@ -68,15 +71,19 @@ def _argument(checked: Callable[[str], T], text: str) -> T:
 
 def whole(text: str) -> int:
     """A whole number of at least 1."""
-    if not text.isdecimal() or not 1 <= int(text) < 2**31:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
+    return _number(text, 1)
 
 
 def natural(text: str) -> int:
     """A whole number of at least 0."""
-    if not text.isdecimal() or int(text) >= 2**31:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    return _number(text, 0)
+
+
+def _number(text: str, least: int) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+    if int(text) > _LARGEST:
+        raise argparse.ArgumentTypeError(f"{text} is more than the largest number, {_LARGEST}")
     return int(text)
 
 
@@ -86,6 +93,8 @@ def seconds(text: str) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0 < value < 1e6:
+    if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    if value > _LONGEST:
+        raise argparse.ArgumentTypeError(f"{text} is more than the longest time, {_LONGEST:,.0f} seconds")
     return value

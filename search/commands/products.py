@@ -30,14 +30,14 @@ from search.commands.options import (
 from search.commands.passes import known_pass, loops_text
 from search.commands.progress import shown
 from search.commands.report import Report
-from search.evaluator import backend_of, errors_of, target_of, written_target_of
+from search.evaluator import backend_of, errors_of, target_of
 from search.evaluator.errors import CandidateError
 from search.evaluator.files import limited, size, writable
 from search.evaluator.protocol import TargetError
 from search.flow.find import DEFAULT_BUDGET, DEFAULT_TRIALS, OVERRUN, Found, find
 from search.flow.ranked import rank_first
 from search.tuner.dtypes import typed
-from search.tuner.target import ALGORITHMS, CACHES, TARGETS, Target
+from search.tuner.target import ALGORITHMS, CACHES, TARGETS, Target, Wanted
 from tiling.epilogue import fused
 from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError
@@ -136,24 +136,24 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     return _finished(program, problem, target, found, options)
 
 
-def _target(problem: Problem, options: argparse.Namespace, of: Callable[..., Target] = target_of) -> Target:
-    return of(
-        options.target,
+def _target(problem: Problem, options: argparse.Namespace, written: bool = False) -> Target:
+    wanted = Wanted(
         problem.dtype,
-        isa=options.isa,
-        threads=options.threads,
-        algorithm=options.algorithm,
-        device=options.device,
-        cache=options.cache,
-        cluster=options.cluster or "",
+        options.isa,
+        options.threads,
+        options.algorithm,
+        options.device,
+        options.cache,
+        options.cluster or "",
     )
+    return target_of(options.target, wanted, written)
 
 
 def _loops(problem: Problem, options: argparse.Namespace) -> str:
     """The loops that `--show-passes` prints. Nothing is measured and no kernel runs."""
     if options.json or options.explain or options.emit:
         raise ProblemError("--show-passes prints the loops and nothing else: leave out --json, --explain and --emit")
-    target = _target(problem, options, written_target_of)
+    target = _target(problem, options, written=True)
     backend = backend_of(target)
     wanted = known_pass(backend.pass_names, backend.target.name, options.show_passes)
     if options.scheme is None and not target.absent:

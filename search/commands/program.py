@@ -13,7 +13,7 @@ from cpu.runtime.plural import plural
 from microkernels.scores.database import readable
 from search.commands.options import FAILURES, c_name, folder, natural, seconds, whole
 from search.commands.passes import known_pass, listed
-from search.evaluator import target_of, written_target_of
+from search.evaluator import target_of
 from search.evaluator.files import writable
 from search.evaluator.programs import (
     PASS_NAMES,
@@ -24,8 +24,9 @@ from search.evaluator.programs import (
     loops_after,
     random_inputs,
 )
+from search.flow.find import DEFAULT_BUDGET
 from search.flow.generate import gpu_program_kernel, program_kernel
-from search.tuner.target import TARGETS, Target
+from search.tuner.target import TARGETS, Target, Wanted
 from tiling.problem import ProblemError
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read
@@ -52,23 +53,27 @@ def main(arguments: list[str] | None = None) -> int:
 
 def told(options: argparse.Namespace) -> str:
     """What the command prints. Raises ProblemError, and what building and saving raise."""
-    outputs = tuple(filter(None, options.outputs.split(",")))
+    outputs = tuple(filter(None, (options.outputs or "").split(",")))
+    if options.outputs is not None and not outputs:
+        raise ProblemError(f"--outputs {options.outputs!r} names no array: write one, or several with commas between")
+    if options.search_budget is not None and options.tune != "measure":
+        raise ProblemError("--search-budget is the time of --tune measure: give that too, or leave it out")
     program = sized(read(_text_of(options.text)), _sizes(options.shape), dtype=options.dtype, outputs=outputs)
     if options.target != "cpu":
         return _told_of_gpu(options, program)
+    wanted = Wanted(isa=options.isa, threads=options.threads)
     if options.show_passes is not None:
         if options.json or options.explain or options.emit:
             raise ProblemError(
                 "--show-passes prints the loops and nothing else: leave out --json, --explain and --emit"
             )
-        written = written_target_of("cpu", "f32", isa=options.isa, threads=options.threads)
-        return _loops(program, written, options.show_passes)
-    target = target_of("cpu", "f32", isa=options.isa, threads=options.threads)
+        return _loops(program, target_of("cpu", wanted, written=True), options.show_passes)
+    target = target_of("cpu", wanted)
     if options.name and not options.emit:
         raise ProblemError("--name is the name of what --emit writes: give --emit DIR too")
     if options.emit:
         writable(options.emit)
-    kernel = program_kernel(program, target, options.tune, options.search_budget)
+    kernel = program_kernel(program, target, options.tune, options.search_budget or DEFAULT_BUDGET)
     errors = definition_error(kernel, options.seed)
     timing = kernel.measure(random_inputs(program, options.seed), options.budget)
     emitted: tuple[Path, ...] = kernel.save(options.emit, options.name) if options.emit else ()
@@ -221,7 +226,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIM=EXTENT,…",
         help="the extents of dims, such as i=2,j=50; j<=50: of any call, up to 50",
     )
-    parser.add_argument("--outputs", default="", metavar="NAMES", help="the arrays that are wanted; default: the last")
+    parser.add_argument("--outputs", metavar="NAMES", help="the arrays that are wanted; default: the last")
     parser.add_argument("--dtype", default="f32", metavar="NAME", help="dtype of inputs that declare none; default f32")
     parser.add_argument(
         "--target", choices=TARGETS, default="cpu", help="cpu, or cuda-twin: a GPU's kernel on a CPU; default cpu"
@@ -233,7 +238,7 @@ def _parser() -> argparse.ArgumentParser:
         "--tune", choices=("model", "measure"), default="model", help="how the scheme of a product in it is chosen"
     )
     parser.add_argument(
-        "--search-budget", type=seconds, default=30.0, metavar="SECONDS", help="of --tune measure; default 30"
+        "--search-budget", type=seconds, metavar="SECONDS", help=f"of --tune measure; default {DEFAULT_BUDGET:g}"
     )
     parser.add_argument("--explain", action="store_true", help="print what was fused, and what stopped the rest")
     parser.add_argument(

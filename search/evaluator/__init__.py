@@ -6,51 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from search.evaluator.protocol import Backend, TargetError
-from search.tuner.target import Target
+from search.tuner.target import Target, Wanted
 
 
-def target_of(
-    name: str,
-    dtype: str,
-    *,
-    isa: str | None = None,
-    threads: int = 1,
-    algorithm: str = "direct",
-    device: str | None = None,
-    cache: str = "warm",
-    cluster: str = "",
-) -> Target:
+def target_of(name: str, wanted: Wanted, written: bool = False) -> Target:
     """A target of this machine. Raises ProblemError.
 
-    isa: by default the widest instruction set of the dtype that this CPU runs. device: by default the GPU that is here.
-    cache: of a CPU, "warm" or "cold". cluster: of workers that try candidates (`search.tuner.target.Target`).
+    written: for kernels that are only written, the target may have an instruction set that this CPU does not run; its
+    `absent` then says why.
     """
     if name == "cpu":
         from search.evaluator.cpu import cpu_target
 
-        return cpu_target(isa, threads, dtype, algorithm, cache, cluster)
+        return cpu_target(wanted, written)
     from search.evaluator.gpu import gpu_target
 
-    return gpu_target(name, dtype, device)
-
-
-def written_target_of(
-    name: str,
-    dtype: str,
-    *,
-    isa: str | None = None,
-    threads: int = 1,
-    algorithm: str = "direct",
-    device: str | None = None,
-    cache: str = "warm",
-    cluster: str = "",
-) -> Target:
-    """As `target_of`, for kernels that are only written: also of instruction sets that this CPU does not run."""
-    if name == "cpu":
-        from search.evaluator.cpu import written_target
-
-        return written_target(isa, threads, dtype, algorithm, cache, cluster)
-    return target_of(name, dtype, device=device)
+    return gpu_target(name, wanted.dtype, wanted.device)
 
 
 def backend_of(target: Target) -> Backend:

@@ -35,7 +35,7 @@ from search.tuner import store
 from search.tuner.dtypes import on_cpu
 from search.tuner.measured import AnyScheme
 from search.tuner.peaks import Peaks
-from search.tuner.target import ALGORITHMS, CACHES, Target
+from search.tuner.target import ALGORITHMS, CACHES, Target, Wanted
 from search.tuner.tune import BATCH, TuningError
 from tiling.loops.listing import listing
 from tiling.loops.lowering.stream_plan import outgrows
@@ -53,38 +53,13 @@ MOST_THREADS = 1024  # a larger number is a typing error, and OpenMP may end the
 MOST_BUILDS = 4
 
 
-def cpu_target(
-    isa: str | None = None,
-    threads: int = 1,
-    dtype: str = "f32",
-    algorithm: str = "direct",
-    cache: str = "warm",
-    cluster: str = "",
-) -> Target:
-    """This CPU as a target. Raises ProblemError.
-
-    isa: by default the widest instruction set of `dtype` that the CPU runs and the system lets this process use.
-    cluster: as in `Target`.
-    """
-    found = written_target(isa, threads, dtype, algorithm, cache, cluster)
-    if found.absent:
-        raise ProblemError(found.absent)
-    return found
-
-
-def written_target(
-    isa: str | None = None,
-    threads: int = 1,
-    dtype: str = "f32",
-    algorithm: str = "direct",
-    cache: str = "warm",
-    cluster: str = "",
-) -> Target:
-    """As `cpu_target`, for kernels that are only written: where this CPU runs none of them, `absent` says why."""
-    if cache not in CACHES:
-        raise ProblemError(f"cache={cache!r} must be one of {', '.join(CACHES)}")
-    if algorithm not in ALGORITHMS:
-        raise ProblemError(f"algorithm={algorithm!r} must be one of {', '.join(ALGORITHMS)}")
+def cpu_target(wanted: Wanted, written: bool = False) -> Target:
+    """This CPU as a target. Raises ProblemError. written: as for `search.evaluator.target_of`."""
+    isa, threads, dtype = wanted.isa, wanted.threads, wanted.dtype
+    if wanted.cache not in CACHES:
+        raise ProblemError(f"cache={wanted.cache!r} must be one of {', '.join(CACHES)}")
+    if wanted.algorithm not in ALGORITHMS:
+        raise ProblemError(f"algorithm={wanted.algorithm!r} must be one of {', '.join(ALGORITHMS)}")
     try:
         threads = index(threads)
     except TypeError:
@@ -101,16 +76,19 @@ def written_target(
         chosen = isa_named(chosen.vectors)
     if chosen.dtype != dtype:
         raise ProblemError(f"{chosen.name} computes in {chosen.dtype}, not {dtype}: use {' or '.join(ISAS_OF[dtype])}")
+    absent = _absent(chosen)
+    if absent and not written:
+        raise ProblemError(absent)
     return Target(
         "cpu",
         fingerprint(host()),
         chosen.name,
         dtype,
         threads,
-        algorithm,
-        absent=_absent(chosen),
-        cache=cache,
-        cluster=cluster,
+        wanted.algorithm,
+        absent=absent,
+        cache=wanted.cache,
+        cluster=wanted.cluster,
     )
 
 
@@ -125,8 +103,8 @@ def _absent(isa: Isa) -> str:
 def cpu_backend(
     isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct", cluster: str = ""
 ) -> CpuBackend:
-    """The back end of this CPU, with the arguments of `cpu_target`."""
-    return CpuBackend(cpu_target(isa, threads, dtype, algorithm, cluster=cluster))
+    """The back end of this CPU (`Wanted`)."""
+    return CpuBackend(cpu_target(Wanted(dtype, isa, threads, algorithm, cluster=cluster)))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from cpu.runtime.machine.host import host
 from cpu.runtime.numbers import from_bits
 from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
 from search.evaluator.cpu import cpu_target
-from search.tuner.target import Target
+from search.tuner.target import Target, Wanted
 from tiling.arguments import ArgumentError
 from tiling.loops.listing import listing
 from tiling.loops.passes import names
@@ -84,7 +84,7 @@ def anchored_for(program: Sized, target: Target) -> Anchored | str:
 def target_of_anchor(found: Anchored, target: Target) -> Target:
     """The target of the anchor's own kernel."""
     dtype = found.stores.problem.dtype
-    return target if dtype == target.dtype else cpu_target(None, target.threads, dtype)
+    return target if dtype == target.dtype else cpu_target(Wanted(dtype, threads=target.threads))
 
 
 def around(program: Sized, found: Anchored, anchor: Kernel, target: Target) -> AnchoredKernel:

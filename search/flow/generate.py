@@ -13,7 +13,7 @@ from search.evaluator.programs import ProgramKernel, anchored_for, around, build
 from search.evaluator.protocol import TargetError
 from search.flow.find import DEFAULT_BUDGET, MARKED, find
 from search.tuner.dtypes import typed
-from search.tuner.target import TARGETS, Target, check_meant
+from search.tuner.target import TARGETS, Target, Wanted, check_meant
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem, ProblemError
@@ -220,7 +220,7 @@ def _program_kernel(program: Sized, target: str, options: Mapping[str, Any]) -> 
         changed = [name for name, value in options.items() if value != _DEFAULTS[name]]
         check_meant(target if target in TARGETS else "cuda", changed, lambda name: f"{name} means nothing to a GPU")
         return gpu_program_kernel(program, target)
-    found = target_of("cpu", "f32", isa=options["isa"], threads=options["threads"])
+    found = target_of("cpu", Wanted(isa=options["isa"], threads=options["threads"]))
     return program_kernel(program, found, options["tune"], options["budget"])
 
 
@@ -280,7 +280,7 @@ def _generated(
     _check_tuning(tune, budget)
     problem = typed(problem, name, dtype, options["output_dtype"])
     used = {key: options[key] for key in ("isa", "threads", "algorithm", "cache")}
-    return kernel_for(problem, target_of(name, problem.dtype, **used), tune, budget)
+    return kernel_for(problem, target_of(name, Wanted(problem.dtype, **used)), tune, budget)
 
 
 def kernel_for(

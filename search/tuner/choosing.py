@@ -42,4 +42,7 @@ def doubt(tried: Iterable[Measured]) -> str:
     reasons = [measured.disturbed for measured in schemes if measured.disturbed]
     if not reasons:
         return ""
-    return f"{len(reasons)} of {len(schemes)} schemes were only timed while {reasons[0]}"
+    if len(schemes) == 1:
+        return f"the one scheme was only timed while {reasons[0]}"
+    were = "was" if len(reasons) == 1 else "were"
+    return f"{len(reasons)} of {len(schemes)} schemes {were} only timed while {reasons[0]}"

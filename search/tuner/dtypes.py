@@ -28,7 +28,7 @@ def on_cpu(problem: Problem, dtype: str | None, output_dtype: str | None) -> Pro
 
     Raises ProblemError for dtypes that no kernel of a CPU computes in.
     """
-    dtype, output_dtype = dtype_of(dtype) or problem.dtype, output_dtype_of(output_dtype)
+    dtype, output_dtype = problem.dtype if dtype is None else dtype_of(dtype), output_dtype_of(output_dtype)
     if not isinstance(dtype, str) or dtype not in ISAS_OF:
         raise ProblemError(f"dtype {dtype!r:.40} is not covered on a CPU: {', '.join(ISAS_OF)} are")
     if problem.dtype not in ("f32", dtype):

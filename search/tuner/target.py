@@ -54,6 +54,23 @@ class Target:
         return " ".join(filter(None, words))
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What a user wants of a target. What is None, the machine decides (`search.evaluator.target_of`).
+
+    isa: by default the widest of the dtype that this CPU runs and the system lets this process use. device: by default
+    the GPU that is here. The other fields are those of `Target`.
+    """
+
+    dtype: str = "f32"
+    isa: str | None = None
+    threads: int = 1
+    algorithm: str = "direct"
+    device: str | None = None
+    cache: str = "warm"
+    cluster: str = ""
+
+
 def check_meant(target: str, arguments: Collection[str], spelt: Callable[[str], str]) -> None:
     """Raises ProblemError if one of `arguments` means nothing to a target; `spelt` writes the argument's name."""
     for name in FOREIGN[target]:

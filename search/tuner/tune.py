@@ -118,9 +118,9 @@ def tune(
         interrupted = True
     if not search.found:
         reasons = list(search.failed.values())
-        raise TuningError(
-            f"none of {len(reasons)} candidates could be measured: {max(set(reasons), key=reasons.count)}"
-        )
+        alone = "the one candidate that was tried could not"
+        none = alone if len(reasons) == 1 else f"none of {len(reasons)} candidates could"
+        raise TuningError(f"{none} be measured: {max(set(reasons), key=reasons.count)}")
     contenders = search.contenders(incumbent)
     best = settled(contenders, candidates, incumbent)
     runners_up = tuple(sorted((m for m in contenders.values() if m is not best), key=lambda m: m.work))

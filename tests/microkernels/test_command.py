@@ -77,6 +77,14 @@ def test_rank_show_and_plot(fake_workers, capsys, tmp_path):
 
     if importlib.util.find_spec("matplotlib"):
         assert command_line.main(["plot", "--isa", "portable", str(tmp_path / "map.png")]) == 0
+        assert (tmp_path / "map.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("file", ["", "map", "/dev/full"])
+def test_a_picture_has_the_name_that_is_given(file, capsys):
+    """matplotlib would add .png, and so write beside the file that is named."""
+    assert command_line.main(["plot", "--isa", "portable", file]) == 2
+    assert capsys.readouterr().err == f"{file!r} names no kind of picture: end it in .png, .svg or .pdf\n"
 
 
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_resume(fake_workers, monkeypatch, capsys):

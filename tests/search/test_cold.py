@@ -19,6 +19,7 @@ from search.evaluator import target_of
 from search.evaluator.cpu import cpu_backend
 from search.space.winograd import predicted, winograd_candidates
 from search.tuner import store
+from search.tuner.target import Wanted
 from tests.support.search.model_cases import MACHINE, layer
 from tests.support.search.searching import SHAPE, conv
 from tiling.machine import Timing
@@ -92,7 +93,7 @@ def test_winograd_is_priced_cold_too():
 
 
 def test_each_has_its_own_choices():
-    warm, cold = cpu_backend("portable").target, target_of("cpu", "f32", isa="portable", cache="cold")
+    warm, cold = cpu_backend("portable").target, target_of("cpu", Wanted(isa="portable", cache="cold"))
     keys = [target.key(parse_shape(SHAPE), "a gcc of its own") for target in (warm, cold)]
     assert [key.conditions for key in keys] == ["", "cold caches"]
     store.choose(keys[1], "measure", "one", Timing((1.0,), 2.0))
@@ -127,7 +128,7 @@ def test_a_cold_search_finds_and_keeps_a_kernel_of_its_own():
     shape = dict(c=4, h=6, w=9, k=8, r=1, s=1, isa="portable")
     kernel = generate_conv(**shape, tune="measure", budget=2.0, cache="cold")
     backend = cpu_backend("portable")
-    cold = target_of("cpu", "f32", isa="portable", cache="cold").key(
+    cold = target_of("cpu", Wanted(isa="portable", cache="cold")).key(
         kernel.problem, backend.key(kernel.problem).compiler
     )
     assert store.choice(backend.key(kernel.problem), "measure") is None

@@ -95,7 +95,7 @@ def test_a_scheme_that_had_no_quiet_moment_leaves_the_choice_in_doubt():
     shared = Shared(lambda now: shared.calls[-1] == TEXTS[0])
     outcome = shared.tune()
     assert outcome.best.scheme == CANDIDATES[1] and outcome.best.timing.disturbed == ""
-    assert outcome.doubt == f"1 of 6 schemes were only timed while {BUSY}"
+    assert outcome.doubt == f"1 of 6 schemes was only timed while {BUSY}"
     assert outcome.rivals[0] == TEXTS[0], "the one in doubt comes first"
 
 

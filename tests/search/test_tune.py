@@ -227,6 +227,10 @@ def test_failures_are_counted_and_the_run_goes_on():
 def test_when_all_fail_the_reason_is_told():
     with pytest.raises(TuningError, match="none of 6 candidates could be measured: crashed with SIGILL"):
         Bench({c.text: "crashed with SIGILL" for c in CANDIDATES}).tune()
+    with pytest.raises(
+        TuningError, match="the one candidate that was tried could not be measured: crashed with SIGILL"
+    ):
+        Bench({c.text: "crashed with SIGILL" for c in CANDIDATES}).tune(trials=1)
 
 
 def test_the_budget_ends_the_search():

@@ -11,6 +11,7 @@ import time
 
 from cpu.runtime.compiler.cache_folder import CacheError, Entry, clear, entries, keep_limit, kernel_folder, limit_bytes
 from cpu.runtime.output import OutputError, readers_may_leave, write
+from cpu.runtime.plural import plural
 
 _FEW = 1 << 20  # a kernel and its source take some 50 KiB
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -87,8 +88,7 @@ def _held(size: int | float, gone: list[Entry]) -> str:
 
 def _deleted(gone: list[Entry]) -> str:
     count = sum(entry.is_kernel for entry in gone)
-    kernels = "kernel" if count == 1 else "kernels"
-    return f"deleted {count} compiled {kernels}, {_shown(sum(entry.bytes for entry in gone))}"
+    return f"deleted {plural(count, 'compiled kernels')}, {_shown(sum(entry.bytes for entry in gone))}"
 
 
 def _shown(count: float) -> str:
@@ -103,7 +103,7 @@ def _ago(seconds: float) -> str:
     for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
-    return f"{max(seconds, 0):.0f} seconds"
+    return plural(round(max(seconds, 0)), "seconds")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,7 +7,7 @@ from cpu.kernel.callable import build
 from cpu.reference.oracle import integers, part_written, reference
 from cpu.reference.winograd import winograd_integers
 from microkernels.tile.isa import ISAS, isa_named
-from search.evaluator.cpu import cpu_target
+from search.evaluator.cpu import cpu_backend
 from search.flow.generate import kernel_for
 from tiling.epilogue import fused
 from tiling.operators import conv2d, in_order, in_wider, matmul
@@ -47,7 +47,7 @@ def test_only_the_own_channels_are_read_and_written(name, isa):
     plain = conv2d(**sizes)
     for epilogue in (None, f"relu(y + b[{plain.output_axes[-1]}] + z)"):
         problem = in_wider(fused(plain, epilogue), c_of, k_of)
-        check(kernel_for(problem, cpu_target(isa)), integers(problem))
+        check(kernel_for(problem, cpu_backend(isa).target), integers(problem))
 
 
 @pytest.mark.isa("avx512f")
@@ -70,4 +70,4 @@ ORDERS = {
 def test_products_read_and_write_axes_in_any_order(name, isa):
     for epilogue in (None, "relu(0.5 * y + b[n])"):
         problem = in_order(fused(matmul(m=14, n=33, k=20, batch=3), epilogue), ORDERS[name])
-        check(kernel_for(problem, cpu_target(isa)), integers(problem))
+        check(kernel_for(problem, cpu_backend(isa).target), integers(problem))

@@ -127,6 +127,7 @@ def test_the_repeat_command_repeats(capsys):
         (["--shape", SHAPE, "--scheme", "T(k,3) V(k,4)"], "cover 3 vectors of dim k, which has 4"),
         (["--shape", SHAPE, "--scheme", SCHEME.replace("V(k,4)", "V(k,16)").replace("R(k)", "T(k,1)")], "lanes"),
         (["--shape", SHAPE, "--isa", "sse9"], "unknown instruction set 'sse9'"),
+        (["--shape", SHAPE, "--dtype", ""], "dtype '' is not covered on a CPU: f32, bf16, int8 are"),
         (["--shape", SHAPE, "--cluster", "tcp://h:1", "--model-only"], "candidates, and --model-only tries none"),
         (["--shape", SHAPE, "--cluster", "tcp://h:1", "--scheme", SCHEME], "candidates, and --scheme tries none"),
         (["--shape", SHAPE, "--cluster", "tcp://h:1", "--show-passes"], "candidates, and --show-passes tries none"),
@@ -158,6 +159,23 @@ def test_bad_options_are_refused(arguments, capsys):
     with pytest.raises(SystemExit) as stopped:
         conv(*(["--shape", SHAPE] if arguments else []), *arguments)
     assert stopped.value.code == 2 and "error:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "message"),
+    [
+        ("--threads", "0", "'0' is not a whole number of at least 1"),
+        ("--threads", "99999999999", "99999999999 is more than the largest number, 2147483647"),
+        ("--seed", "1.5", "'1.5' is not a whole number of at least 0"),
+        ("--seed", "9" * 40, f"{'9' * 40} is more than the largest number, 2147483647"),
+        ("--budget", "inf", "'inf' is not a number of seconds above 0"),
+        ("--budget", "1e9", "1e9 is more than the longest time, 1,000,000 seconds"),
+    ],
+)
+def test_a_number_that_is_refused_is_told_why(option, given, message, capsys):
+    with pytest.raises(SystemExit):
+        conv("--shape", SHAPE, option, given)
+    assert capsys.readouterr().err.endswith(f"error: argument {option}: {message}\n")
 
 
 def run(*arguments, **environment):

@@ -9,7 +9,7 @@ from microkernels.tile.microkernel import parse as microkernel
 from search.commands import composition
 from search.commands.composition import Composed, as_text, shares_of, users
 from search.conv import main as conv
-from search.evaluator.cpu import cpu_target
+from search.evaluator.cpu import cpu_backend
 from search.flow.find import find
 from search.matmul import main as matmul_command
 from tiling.operators import conv2d, matmul
@@ -80,7 +80,7 @@ def test_the_command_prints_the_choice_that_a_search_made(command, small_suite, 
     assert sum(layer["microkernels"].values()) == pytest.approx(1)
     assert found["microkernels"] == {name: ["small:A"] for name in layer["microkernels"]}
 
-    searched = find(SMALL, cpu_target("portable"), budget=2, trials=3)
+    searched = find(SMALL, cpu_backend("portable").target, budget=2, trials=3)
     searched.keep("measure")
     assert command(arguments) == 0
     (layer,) = json.loads(capsys.readouterr().out)["layers"]

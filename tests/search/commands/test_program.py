@@ -137,6 +137,8 @@ def test_a_runtime_extent(capsys):
         (["y[i] = x[i]", "--shape", "i=2", "--outputs", "z"], "no statement assigns z"),
         (["y[i] = x[i]", "--shape", "i=2", "--dtype", "f8"], "f8"),
         (["y[i] = x[i]", "--shape", "i=2", "--isa", "mmx"], "mmx"),
+        (["y[i] = x[i]", "--shape", "i=2", "--outputs", ","], "--outputs ',' names no array: write one, or several"),
+        (["y[i] = x[i]", "--shape", "i=2", "--search-budget", "5"], "--search-budget is the time of --tune measure"),
         (["y[i] = x[i]", "--shape", "i=2", "--name", "f"], "--name is the name of what --emit writes"),
         (["y[i] = x[i]", "--shape", "i=2", "--show-passes", "all"], "--show-passes all: there is no such pass"),
         (["y[i] = 99999999999999999999 + i", "--shape", "i=5"], "is a whole number of more than 64 bits"),

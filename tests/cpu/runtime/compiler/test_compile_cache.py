@@ -22,7 +22,7 @@ from cpu.kernel.export import save
 from cpu.runtime.compiler import cache, library
 from cpu.runtime.compiler import cache_folder as cache_files
 from cpu.runtime.compiler.cache import kept
-from cpu.runtime.compiler.cache_command import limited, main, size
+from cpu.runtime.compiler.cache_command import _ago, limited, main, size
 from cpu.runtime.compiler.cache_folder import (
     DEFAULT_LIMIT_BYTES,
     CacheError,
@@ -412,6 +412,16 @@ def test_a_limit_that_cannot_be_read_is_the_default(text):
 
 
 # The command line
+
+
+def test_how_long_ago_is_said_in_english():
+    assert [_ago(seconds) for seconds in (-1, 0.9, 59, 300, 86400)] == [
+        "0 seconds",
+        "1 second",
+        "59 seconds",
+        "5 minutes",
+        "24 hours",
+    ]
 
 
 def test_status_limit_and_clear(capsys, kernels):
