@@ -3,6 +3,7 @@
 Read in this order:
 
     nvrtc      NVIDIA's compiler: takes text, gives machine code and its log
+    device_layer  the part of gpu/device/ that a kernel uses
     compile    compiles an emitted kernel once: machine code, registers and spills
     driver     calls of the CUDA driver that CuPy lacks: tensor maps, and whether there is a GPU
     device     the GPU that this process would use

@@ -9,15 +9,16 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass, fields
-from importlib.resources import files
 
 from cpu.runtime.compiler.cache import kept, with_facts, without_facts
 from cpu.runtime.compiler.toolchain import CompileError
 from gpu.codegen.emit import with_copier
 from gpu.codegen.program import Program
 from gpu.runtime import nvrtc
+from gpu.runtime.device_layer import layer
 
-# Warnings off: of functions that a kernel does not call, and of those for every dtype that ask unsigned numbers v < 0.
+# Warnings off: of functions that a kernel does not call, among those for its dtype, and of those for every dtype that
+# ask unsigned numbers v < 0.
 OPTIONS = ("--std=c++17", "-default-device", "--ptxas-options=-v", "--diag-suppress=177", "--diag-suppress=186")
 LEAST_ARCHITECTURE = 80  # cp.async, and mma.sync for bf16 and tf32
 HOPPER = "sm_90a"  # for wgmma and setmaxnreg; no other architecture has them, not even a newer one
@@ -107,12 +108,10 @@ def compiler_name() -> str:
 
 
 def cuda_text(program: Program) -> str:
-    """The whole CUDA file: the device layer, then the kernel."""
+    """The whole CUDA file: what the kernel uses of the device layer, then the kernel."""
     parts = ["ptx.cuh", *["wgmma.cuh"] * program.uses_wgmma, *["tma.cuh"] * program.uses_tma]
     parts += ["split_k.cuh"] * program.shares_sums + ["elements.cuh", "values.cuh"] * program.elements
-    return "\n".join(
-        [*(files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in parts), program.text]
-    )
+    return f"{layer(parts, program.text)}\n{program.text}"
 
 
 def _compile(text: str, architecture: str) -> tuple[bytes, str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from importlib.resources import files
 
 from gpu.codegen.loops.launches import ProgramText
 from gpu.runtime import nvrtc
 from gpu.runtime.compile import OPTIONS
+from gpu.runtime.device_layer import layer
 
 _LAYER = ("ptx.cuh", "elements.cuh", "values.cuh")
 _FUNCTION = re.compile(
@@ -27,9 +27,8 @@ class Compiled:
 
 
 def program_cuda_text(program: ProgramText) -> str:
-    """The whole CUDA file: the device layer, then the kernels."""
-    layer = (files("gpu").joinpath("device", part).read_text(encoding="utf-8") for part in _LAYER)
-    return "\n".join([*layer, program.text])
+    """The whole CUDA file: what the kernels use of the device layer, then the kernels."""
+    return f"{layer(_LAYER, program.text)}\n{program.text}"
 
 
 def compile_program(program: ProgramText, architecture: str) -> Compiled:

@@ -1,0 +1,60 @@
+"""A CUDA file holds what its kernels use of the device layer, and nothing else. NVRTC compiles such files elsewhere."""
+
+import re
+
+import pytest
+
+from gpu.codegen.emit import emit
+from gpu.codegen.loops.emit import emit_program
+from gpu.codegen.loops.scheme import emit_loops
+from gpu.runtime.compile import cuda_text
+from gpu.runtime.device_layer import layer
+from gpu.runtime.program import program_cuda_text
+from tests.support.gpu.schemes import SCHEMES, scheme_of
+from tests.support.programs.programs import SOFTMAX
+from tiling.operators import matmul
+from tiling.program.infer import sized
+from tiling.program.read import read
+from tiling.text.notation import parse
+
+TENSOR_CORES = "T(m,2)@block T(n,2)@block S(c) T(k,2) S(a,3) S(b,3) T(m,2)@warp T(n,2)@warp U(m,2) U(n,2) M(m16n8k16)"
+HOPPER = "T(m,2)@block T(n,2)@block S(c) T(k,2) S(a,3) S(b,3) T(m,2)@warpgroup U(n,1) U(k,4) M(m64n128k16)"
+
+
+def texts():
+    for name in SCHEMES:
+        yield name, cuda_text(emit_loops(scheme_of(name)))
+    yield "program", program_cuda_text(emit_program(sized(read(SOFTMAX), {"i": 64, "j": 100})))
+    yield "tensor cores", cuda_text(emit(parse(matmul(m=128, n=64, k=32, dtype="f16"), TENSOR_CORES)))
+    yield "hopper", cuda_text(emit(parse(matmul(m=256, n=256, k=128, dtype="f16"), HOPPER)))
+
+
+TEXTS = dict(texts())
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_function_of_its_own_is_used(name):
+    """Those that one macro defines for a dtype come together."""
+    code = re.sub(r"/\*.*?\*/", "", TEXTS[name], flags=re.S)
+    defined = re.findall(r"^DEVICE [^({]*?(\w+)\(", code, re.M) + re.findall(r"^#define (\w+)", code, re.M)
+    assert len(defined) > 2
+    assert [name for name in defined if len(re.findall(rf"\b{name}\b", code)) < 2] == []
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_instructions_of_tensor_cores_are_where_they_are_used(name):
+    assert ("mma.sync" in TEXTS[name]) == (name == "tensor cores")
+    assert ("wgmma.mma_async" in TEXTS[name]) == (name == "hopper")
+    assert ("cp.async" in TEXTS[name]) == (name in ("tensor cores", "hopper"))
+    assert TEXTS[name].count("KERNEL(threads, blocks)") == 1, "what all kernels need"
+
+
+def test_headings_stand_over_what_is_there():
+    """The file's own comment, one over several functions, and what a macro's functions call."""
+    found = layer(["ptx.cuh", "elements.cuh", "values.cuh"], "round_bf16(or_bool(1, member_number()))")
+    assert "f32_of_bf16(unsigned short bits)" in found and "round_f16" not in found and "ELEMENTS" not in found
+    assert "/* The nearest" in found or "round_bf16(float v)" in found
+    assert "of floats: f is what" not in found and "across the lanes" not in found
+    across = layer(["ptx.cuh", "elements.cuh", "values.cuh"], "across_or_bool(1)")
+    assert "ACROSS(or, bool, int)" in across and "FROM_MEMBER(bool, int)" in across and "ACROSS(and" not in across
+    assert "/* ---- across the lanes of a warp" in across and "or_bool(int a, int b)" in across
