@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.running.forgotten import forget
+from tiling.operators import conv2d
+from tiling.scheme.specifiers import SchemeError
+from tiling.text.notation import parse
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -55,8 +58,8 @@ def unknown(name: str) -> bool:
     path = ROOT.joinpath(*name.split("."))
     if path.is_dir() or path.with_suffix(".py").exists():
         return False
-    module = path.parent.with_suffix(".py")
-    return not (module.exists() and re.search(rf"\b{path.name}\b", module.read_text(encoding="utf-8")))
+    texts = [path.parent.with_suffix(".py"), path.parent / "__init__.py"]
+    return not any(text.exists() and re.search(rf"\b{path.name}\b", text.read_text(encoding="utf-8")) for text in texts)
 
 
 def test_modules_that_sources_name_exist():
@@ -72,6 +75,10 @@ def test_a_module_that_is_not_there_is_found():
     assert (
         not unknown("tiling.scheme") and not unknown("tiling.scheme.rules") and not unknown("tiling.scheme.rules.check")
     )
+
+
+def test_a_name_of_a_room_is_found_where_the_room_has_it():
+    assert not unknown("search.evaluator.target_of") and unknown("search.evaluator.no_such_name")
 
 
 def typed(page: Path) -> set[tuple[str, str]]:
@@ -151,6 +158,24 @@ def test_the_guide_has_every_option(command):
     options = set(re.findall(r"^  (--[a-z-]+)", said, re.M))
     guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
     assert len(options) > 15 and not [option for option in sorted(options) if f"`{option}" not in guide]
+
+
+def test_sentences_on_the_scheme_page_are_what_is_said():
+    page = (ROOT / "docs" / "scheme.md").read_text(encoding="utf-8")
+    sentences = [line for line in page.splitlines() if re.match(r"[A-Z]\(.*\)(@\w+)?: ", line)]
+    layer = conv2d(c=16, h=34, w=34, k=16, r=3, s=3, padding=1)
+    inner = "R(r) R(s) R(c)"
+    refused = [
+        f"R(w) S(y) {inner} T(h,3) U(h,11) V(k,16)",
+        f"R(w) L(h, 2x11 + 1x12) S(y) {inner} V(k,16)",
+        f"R(w) S(y) T(h,34) {inner} V(k,16)",
+        f"T(c,2)@warp R(h) R(w) S(y) {inner} V(k,16)",
+    ]
+    assert len(sentences) == len(refused)
+    for text, sentence in zip(refused, sentences):
+        with pytest.raises(SchemeError) as error:
+            parse(layer, text)
+        assert str(error.value) == sentence
 
 
 def test_every_decision_is_in_the_list():
