@@ -21,7 +21,7 @@ from graph.library.text import check_name, library
 from graph.model.language import Model, ModelError
 from graph.model.regions import kernel_steps
 from graph.passes.in_place import joined_in_place
-from graph.passes.layouts import asked, with_layouts
+from graph.passes.layouts import priced, with_layouts
 from graph.tuning import tuned
 from search.commands.progress import Stage
 from search.evaluator.cpu import CpuBackend, cpu_backend
@@ -139,7 +139,7 @@ class Plan:
     def built(self, graph: Model) -> CompiledModel:
         """The model of these steps."""
         backend = self.backend
-        problems = dict.fromkeys([*products_of(works_of(graph)), *asked(graph)])
+        problems = dict.fromkeys([*products_of(works_of(graph)), *priced(graph)])
         chosen = choices(backend, problems, self.progress)
         graph = joined_in_place(with_layouts(graph, lambda problem: chosen[problem].seconds))
         products = products_of(works_of(graph))

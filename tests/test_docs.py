@@ -166,7 +166,7 @@ def test_sentences_on_the_scheme_page_are_what_is_said():
     layer = conv2d(c=16, h=34, w=34, k=16, r=3, s=3, padding=1)
     inner = "R(r) R(s) R(c)"
     refused = [
-        f"R(w) S(y) {inner} T(h,3) U(h,11) V(k,16)",
+        f"R(w) T(h,3) S(y) {inner} U(h,11) V(k,16)",
         f"R(w) L(h, 2x11 + 1x12) S(y) {inner} V(k,16)",
         f"R(w) S(y) T(h,34) {inner} V(k,16)",
         f"T(c,2)@warp R(h) R(w) S(y) {inner} V(k,16)",

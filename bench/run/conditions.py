@@ -29,23 +29,23 @@ _CACHES = {
 }
 
 
-def available(asked: Sequence[str] | None, target: str = "cpu") -> tuple[dict[str, str], list[tuple[str, str]]]:
+def available(wanted: Sequence[str] | None, target: str = "cpu") -> tuple[dict[str, str], list[tuple[str, str]]]:
     """The version of each peer that can run, and (name, why not) for the others.
 
     None stands for the target's usual peers. Raises ProblemError for an unknown name.
     """
-    asked = list(dict.fromkeys(USUAL_PEERS[target] if asked is None else asked))
-    if "none" in asked and len(asked) > 1:
+    wanted = list(dict.fromkeys(USUAL_PEERS[target] if wanted is None else wanted))
+    if "none" in wanted and len(wanted) > 1:
         raise ProblemError("--peers none stands for no peer: leave the others out")
-    asked = [] if asked == ["none"] else asked
-    for name in asked:
+    wanted = [] if wanted == ["none"] else wanted
+    for name in wanted:
         if name not in PEERS:
             raise ProblemError(f"there is no peer {name!r}; there are {' '.join(PEERS)}, or none")
         if PEERS[name].target != target:
             here, ours = ("a GPU", "the CPU") if target == "cpu" else ("the CPU", "a GPU")
             raise ProblemError(f"{name} computes on {here}: beside kernels of {ours} it would compare two machines")
     versions, missing = {}, []
-    for name in asked:
+    for name in wanted:
         reason = PEERS[name].missing()
         if reason is None:
             try:

@@ -150,7 +150,7 @@ class Places:
             return []
         begin = self.arena.offsets.get(root, 0) + self.begin(chain)
         memory = self.results.get(root) or self.given.get(root, "arena")
-        # Which part a slice is, only the turn of its loop says.
+        # Which part a slice is, only the iteration of its loop says.
         array = self.model.arrays[root if any(each in self.model.slices for each in chain) else name]
         size, (*rows, columns) = bytes_of(array), array.shape or (1,)
         around = self.model.memory(name)
@@ -164,8 +164,8 @@ class Places:
         arrays, begins = self.model.arrays, self.model.begins
         return sum(begins.get(each, 0) * ELEMENTS[arrays[each].dtype].numpy.itemsize for each in chain)
 
-    def address(self, name: str, turns: Mapping[str, str], packed: str = "") -> str:
-        """Where an array lies, as C text without a type. turns: the C names of the numbers of the turns of loops."""
+    def address(self, name: str, iterations: Mapping[str, str], packed: str = "") -> str:
+        """Where an array lies, as C text without a type. iterations: the C names of their numbers."""
         *_, root = chain = self.model.chain(name)
         begin = self.begin(chain)
         if root in self.model.constants:
@@ -180,8 +180,8 @@ class Places:
             return whole
         text = f"(const char *)({whole})"
         for part, slice_ in slices:
-            turn = turns[slice_.turn]
-            text += f" + {f'({slice_.count - 1} - {turn})' if slice_.backward else turn} * "
+            iteration = iterations[slice_.iteration]
+            text += f" + {f'({slice_.count - 1} - {iteration})' if slice_.backward else iteration} * "
             text += f"{bytes_of(self.model.arrays[part])}"
         return text
 

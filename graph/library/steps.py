@@ -28,7 +28,7 @@ class Lines:
         self.places, self.threads = places, threads
         self.laps = 0
         self._waits = Waits()
-        self._turns: dict[str, str] = {}  # the C name of each loop's number of the turn
+        self._iterations: dict[str, str] = {}  # the C name of each loop's number of the iteration
 
     def whole(self) -> list[str]:
         """The lines of all steps, and of the outputs that are copied in the end."""
@@ -57,7 +57,7 @@ class Lines:
         return found
 
     def _at(self, name: str, packed: str = "") -> str:
-        return self.places.address(name, self._turns, packed)
+        return self.places.address(name, self._iterations, packed)
 
     def _does(
         self, call: list[str], read: Iterable[str], written: Iterable[str], more: Iterable[Touch] = (), *, alone: bool
@@ -83,24 +83,26 @@ class Lines:
         return [*lines, "} else {", *_indented(otherwise), "}"]
 
     def _loop(self, position: int, work: Loop) -> list[str]:
-        """The lines of a loop. Every thread counts its turns, and reads what ends it."""
-        turn = self._turns[work.turn] = f"turn_{position}"
-        turns = work.turns if isinstance(work.turns, int) else f"*(const int64_t *)({self._at(work.turns)})"
-        bound = f"{turn} < {turns}"
+        """The lines of a loop. Every thread counts its iterations, and reads what ends it."""
+        iteration = self._iterations[work.iteration] = f"iteration_{position}"
+        iterations = (
+            work.iterations if isinstance(work.iterations, int) else f"*(const int64_t *)({self._at(work.iterations)})"
+        )
+        bound = f"{iteration} < {iterations}"
         if work.going:
             bound += f" && *(const {ELEMENTS['bool'].c} *)({self._at(work.going)})"
-        read = [name for name in (work.turns, work.going) if name and isinstance(name, str)]
+        read = [name for name in (work.iterations, work.going) if name and isinstance(name, str)]
         head = self._does([], read, [], alone=False)
         begun = self._waits.pending
         body = []
         if work.counter:
-            count = [f"*(int64_t *)({self._at(work.counter)}) = {turn};"]
+            count = [f"*(int64_t *)({self._at(work.counter)}) = {iteration};"]
             body += self._does(count, [], [work.counter], alone=True)
         body += self.of(work.body, position + 1)
-        # What a turn has written is there for the next one, and for the test before it.
+        # What an iteration has written is there for the next one, and for the test before it.
         body += [_WAIT] * (self.threads > 1)
         self._waits = Waits(begun)
-        return [*head, f"for (int64_t {turn} = 0; {bound}; ++{turn}) {{", *_indented(body), "}"]
+        return [*head, f"for (int64_t {iteration} = 0; {bound}; ++{iteration}) {{", *_indented(body), "}"]
 
     def _copy(self, target: str, source: str, size: int, written: list[Touch]) -> list[str]:
         """The lines that copy an array to a place. A large one is shared."""

@@ -142,7 +142,7 @@ def _taken(name: str) -> ModelError:
 
 def is_used(name: str) -> bool:
     """Whether a name stands for something else in a model's texts."""
-    return is_taken(name) or name in _words() or bool(re.fullmatch(r"(input|output|turn)_\d+", name))
+    return is_taken(name) or name in _words() or bool(re.fullmatch(r"(input|output|iteration)_\d+", name))
 
 
 @cache

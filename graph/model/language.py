@@ -38,15 +38,15 @@ class Branch:
 class Loop:
     """A block that is computed again and again.
 
-    turn: the name of this loop's number of the turn, from 0, by which slices go. turns: how many, or the array of one
-    s64 that says so. going: an array of one bool, false where no further turn begins; "" where nothing ends the loop
-    early. counter: an array of one s64 that is the number of the turn; "" where no step reads it. kept: the arrays that
-    outlive a turn, which are written by copies.
+    iteration: the name of this loop's counter from 0, by which slices go. iterations: how many there are, or the array
+    of one s64 that says so. going: an array of one bool, false where no further iteration begins; "" where nothing
+    ends the loop early. counter: an array of one s64 that counts the iterations; "" where no step reads it. kept: the
+    arrays that outlive an iteration, which are written by copies.
     """
 
-    turn: str
+    iteration: str
     body: tuple[Step, ...]
-    turns: int | str
+    iterations: int | str
     going: str
     counter: str
     kept: tuple[str, ...]
@@ -54,9 +54,9 @@ class Loop:
 
 @dataclass(frozen=True)
 class Slice:
-    """One of `count` equal parts of an array: that of a loop's turn, counted from the end if backward."""
+    """One of `count` equal parts of an array: that of a loop's iteration, counted from the end if backward."""
 
-    turn: str
+    iteration: str
     count: int
     backward: bool = False
 

@@ -42,7 +42,7 @@ def region(node: str, work: Branch | Loop) -> Step:
         read.append(work.condition)
     else:
         kept = list(work.kept)
-        read += [name for name in (work.going, work.turns) if name and isinstance(name, str)]
+        read += [name for name in (work.going, work.iterations) if name and isinstance(name, str)]
         written.append(work.counter)
     own = {*written} - {*kept}
     return replace(
@@ -86,7 +86,7 @@ def in_blocks(change: Callable[[Model], Model], model: Model) -> Model:
 def spans(model: Model) -> Mapping[str, tuple[int, int]]:
     """The first and the last position at which each array that a step writes must keep its numbers.
 
-    What outlives the turns of a loop that touches it lives during the whole loop.
+    What outlives the iterations of a loop that touches it lives during the whole loop.
     """
     found: dict[str, tuple[int, int]] = {}
     owners: dict[str, int] = {}  # how many loops stand around an array

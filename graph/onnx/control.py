@@ -16,8 +16,8 @@ from graph.model.language import Branch
 from graph.model.node import Unknown, Unsupported
 from graph.model.regions import region
 from graph.onnx.graphs import block, copy_step, inlined
+from graph.onnx.iterations import MOST_UNROLLED, Iterations, Varying, part_of, repeat, stack_rows
 from graph.onnx.reading import Reading
-from graph.onnx.turns import MOST_UNROLLED, Turns, Varying, part_of, repeat, stack_rows
 
 
 def control(reading: Reading, proto: onnx.NodeProto, name: str) -> bool:
@@ -91,19 +91,19 @@ def _loop(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
     if len(inside) != 2 + len(carried):
         raise _refused(proto, name, f"its body has {len(inside)} inputs, and {2 + len(carried)} are given")
     known = reading.constants.get(limit) if limit else np.array(2**63 - 1)
-    turns = limit if known is None else max(0, int(known.reshape(-1)[0]))
+    iterations = limit if known is None else max(0, int(known.reshape(-1)[0]))
     begins = reading.constants.get(start)
     if begins is not None:
-        start, turns = "", turns if begins.reshape(-1)[0] else 0
+        start, iterations = "", iterations if begins.reshape(-1)[0] else 0
     repeat(
         reading,
-        Turns(
+        Iterations(
             proto,
             name,
             body,
             inside[0],
             inside[1],
-            turns,
+            iterations,
             start,
             True,
             tuple(zip(inside[2:], carried)),
@@ -170,7 +170,7 @@ def scan(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
         stacked = [f"\0{output}.stacked" if axis else output for output, axis in zip(stacked, out_axes)]
     repeat(
         reading,
-        Turns(
+        Iterations(
             proto,
             name,
             body,

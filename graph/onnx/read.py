@@ -102,9 +102,9 @@ class _Graph(Reading):
             if self.has(tensor.name):
                 continue  # the caller knows other numbers
             self.know(tensor.name, weight(tensor))
-        asked = [value for value in graph.input if not self.has(value.name)]
-        bound.check(graph, [value.name for value in asked])
-        inputs = self.given = tuple(leaf for value in asked for leaf in self.input(value.name, value.type, bound))
+        open_inputs = [value for value in graph.input if not self.has(value.name)]
+        bound.check(graph, [value.name for value in open_inputs])
+        inputs = self.given = tuple(leaf for value in open_inputs for leaf in self.input(value.name, value.type, bound))
         for number, node in enumerate(graph.node):
             for output in filter(None, node.output):
                 if self.has(output):

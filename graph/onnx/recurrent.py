@@ -130,7 +130,7 @@ class _Layer:
         return found[number * count : (number + 1) * count]
 
     def state(self, place: int, number: int) -> str:
-        """The state before the first turn."""
+        """The state before the first iteration."""
         if not self.input(place):
             zeros = np.zeros((self.batch, self.hidden), _FLOATS[self.dtype])
             return self.known(zeros, f"{number}.zeros{place}")
@@ -178,7 +178,7 @@ class _Layer:
     def scanned(self, number: int, backward: bool, body: _Body, states: list[str], parts: list[str]) -> list[str]:
         values = [helper.make_tensor_value_info(each, onnx.TensorProto.FLOAT, None) for each in body.inputs]
         results = [onnx.ValueInfoProto(name=each) for each in body.outputs[: None if self.outputs[0] else len(states)]]
-        graph = helper.make_graph(body.nodes, "turn", values, results)
+        graph = helper.make_graph(body.nodes, "iteration", values, results)
         finals = [f"{self.scope}.{number}.final{place}" for place in range(len(states))]
         stack = [f"{self.scope}.{number}.all"] if self.outputs[0] else []
         node = helper.make_node(
@@ -196,7 +196,7 @@ class _Layer:
 
 
 class _Body:
-    """The nodes of one turn. Names without a scope are those of the turn."""
+    """The nodes of one iteration. Names without a scope are those of the iteration."""
 
     def __init__(self, layer: _Layer, number: int, linear: bool):
         self.attributes: dict[str, Any] = {"activations": layer.activations(number)}

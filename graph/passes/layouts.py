@@ -48,8 +48,8 @@ def with_layouts(model: Model, seconds: Callable[[Problem], float]) -> Model:
     return _Rewriting(model, images, last).model_() if last else model
 
 
-def asked(model: Model) -> list[Problem]:
-    """The problems of whose seconds `with_layouts` asks."""
+def priced(model: Model) -> list[Problem]:
+    """The problems whose seconds `with_layouts` compares."""
     found = [step.work for step in model.steps if _is_free(step)]
     return [form for work in found if isinstance(work, Problem) for form in (work, in_layout(work, "nhwc"))]
 

@@ -60,14 +60,14 @@ def _rank(options: argparse.Namespace) -> int:
         print(f"interrupted; what was measured is kept, continue with: {again}", file=sys.stderr)
         return INTERRUPTED
     catalog = load(fingerprint(host()), isa.name, options.op)
-    asked = frozenset(kernels)
-    failures = [failure for failure in catalog.failures if failure.kernel in asked]
+    wanted = frozenset(kernels)
+    failures = [failure for failure in catalog.failures if failure.kernel in wanted]
     print(
         f"{state.done} measured in {time.monotonic() - started:.0f} s, {state.failed} of them failed; "
         f"{len(kernels) - state.total} were measured before"
     )
     _print_failures(failures)
-    top = [entry for entry in catalog.entries if entry.kernel in asked][:10]
+    top = [entry for entry in catalog.entries if entry.kernel in wanted][:10]
     if not top:
         return 1
     _print_entries(catalog, top)

@@ -118,7 +118,7 @@ def test_a_loop_of_known_turns(threads):
         s = np.clip(s @ w + x, -9, 9)
         rows.append(s * turn)
     compiled = same(looped(), {"x": x}, [s - x, np.array(5), np.stack(rows)], threads=threads)
-    assert compiled.source.count("for (int64_t turn_") == 1 and "< 5;" in compiled.source
+    assert compiled.source.count("for (int64_t iteration_") == 1 and "< 5;" in compiled.source
 
 
 def test_the_number_of_turns_may_be_an_input():
@@ -158,7 +158,7 @@ def test_a_condition_ends_a_loop():
 
 def test_a_row_for_each_of_an_unknown_number_of_turns_is_refused():
     proto = with_inputs(looped(open=("n",)), ("n", S64, []))
-    with pytest.raises(ModelError, match=r"node loop \(Loop\): how many turns it makes is computed in the call"):
+    with pytest.raises(ModelError, match=r"node loop \(Loop\): how many iterations it makes is computed in the call"):
         compile_model(proto)
 
 
@@ -186,7 +186,7 @@ def test_a_loop_whose_shapes_grow_is_written_out():
     )
     x = whole(0, 2, 3)
     compiled = same(proto, {"x": x}, [np.concatenate([x] * 5)])
-    assert "for (int64_t turn_" not in compiled.source
+    assert "for (int64_t iteration_" not in compiled.source
 
 
 def test_the_number_of_the_turn_may_decide_a_shape():
@@ -284,7 +284,7 @@ def scanned(axis=0, direction=0, out_axis=0, turns=4, known=False):
 def test_a_scan(axis, direction, out_axis, known):
     proto, inputs = scanned(axis, direction, out_axis, known=known)
     compiled = same(proto, inputs, scan_of(proto, inputs, axis, direction, out_axis))
-    assert compiled.source.count("for (int64_t turn_") == 1
+    assert compiled.source.count("for (int64_t iteration_") == 1
 
 
 def scan_of(proto, inputs, axis, direction, out_axis):
@@ -301,7 +301,7 @@ def scan_of(proto, inputs, axis, direction, out_axis):
 
 def test_a_scan_of_one_turn_is_its_nodes_alone():
     proto, inputs = scanned(turns=1)
-    assert "for (int64_t turn_" not in same(proto, inputs, scan_of(proto, inputs, 0, 0, 0)).source
+    assert "for (int64_t iteration_" not in same(proto, inputs, scan_of(proto, inputs, 0, 0, 0)).source
 
 
 @pytest.mark.parametrize("directions", [[0, 0], [0, 1]])
@@ -333,4 +333,4 @@ def test_a_loop_that_will_not_do_leaves_nothing_behind():
     proto = model([loop], {"x": [2, 3]}, ["y", "z"], {"n": np.array(3, np.int64)})
     x = whole(0, 2, 3)
     compiled = same(proto, {"x": x}, [4 * x, np.tile(x, (4, 1))])
-    assert "for (int64_t turn" not in compiled.source
+    assert "for (int64_t iteration" not in compiled.source

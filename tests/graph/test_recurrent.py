@@ -111,7 +111,7 @@ def check(
         if value.name == "l":
             value.type.tensor_type.elem_type = TensorProto.INT32
     compiled = compile_model(proto, threads=threads)
-    assert compiled.source.count("for (int64_t turn_") == (directions if turns > 1 else 0)
+    assert compiled.source.count("for (int64_t iteration_") == (directions if turns > 1 else 0)
     named = functions or [(name, None, None) for name in DEFAULT[kind] * directions]
     called = [lambda v, n=name, a=alpha, b=beta: FUNCTIONS[n](v, a, b) for name, alpha, beta in named]
     # Values lie within 3, activations change an error by 1 at most, and sums have 12 products: 100 roundings a turn.

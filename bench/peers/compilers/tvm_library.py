@@ -53,14 +53,14 @@ def found(module: str, request: dict, threads: int, trials: int, version: str) -
 
     version: the peer's version, with all that decides the result. Raises SearchFailed, CacheError.
     """
-    asked = json.dumps([module, request, threads, trials, version, fingerprint(host()), "with its history"])
+    content = json.dumps([module, request, threads, trials, version, fingerprint(host()), "with its history"])
 
     def make(path: Path) -> bytes:
         best = search(module, {**request, "folder": str(path.parent)}, threads, trials)
         facts = {"symbol": best["symbol"], "history": best["history"]}
         return with_facts(Path(best["library"]).read_bytes(), facts)
 
-    library, facts = without_facts(kept(sha256(asked.encode()).hexdigest() + ".so", f"/* {asked} */\n", make))
+    library, facts = without_facts(kept(sha256(content.encode()).hexdigest() + ".so", f"/* {content} */\n", make))
     return Library(library, facts["symbol"], tuple((since, best) for since, best in facts["history"]))
 
 

@@ -1,4 +1,4 @@
-"""The cells of recurrent networks: one turn after its products. `graph/onnx/recurrent.py` makes their nodes.
+"""The cells of recurrent networks: one iteration after its products. `graph/onnx/recurrent.py` makes their nodes.
 
 Gates lie side by side in a row: those of an LSTM in the order i o f c, those of a GRU in the order z r h. Where lengths
 of sequences are given, a row that is over keeps its state, and its output is 0.
@@ -24,7 +24,7 @@ ACTIVATIONS: dict[str, tuple[str, float | None, float | None]] = {
     "thresholdedrelu": ("where({x} > {a}, {x}, 0)", 1.0, None),
     "elu": ("where({x} < 0, {a} * expm1({x}), {x})", 1.0, None),
 }
-# The places of a cell's inputs. Those from MASK on are the turn's number and the lengths of sequences.
+# The places of a cell's inputs. Those from MASK on are the iteration's number and the lengths of sequences.
 ROW, STATE, MEMORY, PEEPHOLES, MASK = range(5)
 
 
@@ -37,7 +37,7 @@ def _activated(node: Node, number: int, value: str, clipped: bool = True) -> str
 
 
 def _cell(node: Node, statements: list[str], inputs: dict[str, int], states: dict[str, str]) -> Made:
-    """The cell's program. states: what the statements call a state after the turn, and before it.
+    """The cell's program. states: what the statements call a state after the iteration, and before it.
 
     Its outputs are the states and, where sequences have lengths, the first state as an output.
     """

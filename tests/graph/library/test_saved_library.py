@@ -54,7 +54,7 @@ def test_the_network_is_right_and_uses_all_that_is_tested_here(network):
     assert any(b"scratch" in text for text in kernels)
     shared = [text for text in kernels if b"threads" in text]
     assert bool(shared) == (threads_of(network) > 1) == ("#pragma omp barrier" in network.source)
-    assert "for (int64_t turn" in network.source
+    assert "for (int64_t iteration" in network.source
 
 
 @pytest.mark.skipif(not shutil.which("nm"), reason="nm, of binutils, is not installed")

@@ -51,7 +51,7 @@ class Plan:
     outputs: Places
 
     @property
-    def to_l2(self) -> frozenset[str]:
+    def prefetched_to_l2(self) -> frozenset[str]:
         """The arrays of which the tiles bring lines to L2, x, w or y."""
         found = {piece.array for piece in self.pieces} | ({"x"} if self.next_panel else set())
         return frozenset(found | ({"y"} if self.next_outputs or self.outputs else set()))
@@ -76,4 +76,4 @@ def _of_tile(problem: Problem, tile: Around, stream: bool) -> Plan:
 
 def prefetched(plans: tuple[Plan, ...]) -> frozenset[str]:
     """The arrays, x, w or y, that every tile prefetches into L2."""
-    return frozenset.intersection(*(plan.to_l2 for plan in plans))
+    return frozenset.intersection(*(plan.prefetched_to_l2 for plan in plans))

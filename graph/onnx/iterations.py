@@ -1,7 +1,7 @@
-"""Turns of a Loop or a Scan, as a loop in C or one after the other.
+"""Iterations of a Loop or a Scan, as a loop in C or one after the other.
 
-A loop of a known number of turns is written out where its arrays change their shapes from turn to turn, or where a
-shape depends on the number of the turn.
+A loop of a known number of iterations is written out where its arrays change their shapes from one to the next, or
+where a shape depends on the iteration's number.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from graph.onnx.graphs import block, copy_step, inlined
 from graph.onnx.reading import Reading
 from tiling.program.infer import Array
 
-# Turns that are written out at most: each has kernels' calls of its own in the text.
+# Iterations that are written out at most: each has kernels' calls of its own in the text.
 MOST_UNROLLED = 64
 
 
 class Varying(Exception):
-    """What varies from call to call or from turn to turn, and must not. places: of the inputs that decide it."""
+    """What varies between calls or iterations, and must not. places: of the inputs that decide it."""
 
     def __init__(self, why: str, places: tuple[int, ...] = ()):
         super().__init__(why)
@@ -32,14 +32,14 @@ class Varying(Exception):
 
 
 @dataclass(frozen=True)
-class Turns:
+class Iterations:
     """A Loop or a Scan.
 
-    counter, going: inputs of the body, "" where it has none. turns: their number where it is known, or the array that
-    says it. start: the array of the condition, or "". ends: whether the body's first output is the condition.
-    states: for each, the input of the body and the array before the first turn. parts: for each input that is taken
-    apart along its first axis: the input of the body, the array, and whether from its end. results, stacked: names of
-    outputs, "" where one is not wanted. backward: for each stacked output.
+    counter, going: inputs of the body, "" where it has none. iterations: their number where it is known, or the array
+    that says it. start: the array of the condition, or "". ends: whether the body's first output is the condition.
+    states: for each, the input of the body and the array before the first iteration. parts: for each input that is
+    taken apart along its first axis: the input of the body, the array, and whether from its end. results, stacked:
+    names of outputs, "" where one is not wanted. backward: for each stacked output.
     """
 
     proto: onnx.NodeProto
@@ -47,7 +47,7 @@ class Turns:
     body: onnx.GraphProto
     counter: str
     going: str
-    turns: int | str
+    iterations: int | str
     start: str
     ends: bool
     states: tuple[tuple[str, str], ...]
@@ -61,10 +61,10 @@ class Turns:
         return f"\0{next(filter(None, self.proto.output), self.name)}"
 
 
-def repeat(reading: Reading, loop: Turns) -> None:
-    """The turns as a loop; written out where there is one, or where a loop will not do."""
-    few = isinstance(loop.turns, int) and loop.turns <= MOST_UNROLLED and not loop.start
-    if few and isinstance(loop.turns, int) and loop.turns <= 1:
+def repeat(reading: Reading, loop: Iterations) -> None:
+    """The iterations as a loop; written out where there is one, or where a loop will not do."""
+    few = isinstance(loop.iterations, int) and loop.iterations <= MOST_UNROLLED and not loop.start
+    if few and isinstance(loop.iterations, int) and loop.iterations <= 1:
         _written_out(reading, loop)
         return
     restore = reading.kept()
@@ -77,8 +77,8 @@ def repeat(reading: Reading, loop: Turns) -> None:
         _written_out(reading, loop)
 
 
-def _looped(reading: Reading, loop: Turns) -> None:
-    """A loop. Every state has memory, which a turn reads and then writes."""
+def _looped(reading: Reading, loop: Iterations) -> None:
+    """A loop. Every state has memory, which an iteration reads and then writes."""
     scope, name = loop.scope, loop.name
     given: dict[str, str] = {}
     buffers = []
@@ -86,24 +86,24 @@ def _looped(reading: Reading, loop: Turns) -> None:
         if initial not in reading.arrays:
             raise Varying(
                 f"its state {inside} is {reading.told(initial)}: a loop that is written out may have such a state, and "
-                f"that takes a known number of turns, of at most {MOST_UNROLLED}"
+                f"that takes a known number of iterations, of at most {MOST_UNROLLED}"
             )
         first = reading.arrays[initial]
         given[inside] = result or f"{scope}.state.{inside}"
         buffers.append(Array(given[inside], first.dtype, first.shape))
     for (inside, array, backward), place in zip(loop.parts, range(len(loop.parts))):
         whole = reading.arrays[array]
-        given[inside] = _sliced(reading, scope, f"{scope}.turn.part{place}", whole, backward)
+        given[inside] = _sliced(reading, scope, f"{scope}.iteration.part{place}", whole, backward)
     for buffer in buffers:
         reading.arrays[buffer.name] = buffer
     counter = ""
     if loop.counter:
-        counter = given[loop.counter] = f"{scope}.turn.number"
+        counter = given[loop.counter] = f"{scope}.iteration.number"
         reading.arrays[counter] = Array(counter, "s64", ())
-    if loop.going:  # a turn begins only where this is true
-        given[loop.going] = f"{scope}.turn.going"
+    if loop.going:  # an iteration begins only where this is true
+        given[loop.going] = f"{scope}.iteration.going"
         reading.know(given[loop.going], np.array(True))
-    steps, found = block(reading, loop.body, f"{scope}.turn.", f"{name}.body", given)
+    steps, found = block(reading, loop.body, f"{scope}.iteration.", f"{name}.body", given)
     going, tail = "", []
     initial_copies = [copy_step(name, initial, buffer.name) for (_, initial), buffer in zip(loop.states, buffers)]
     if loop.ends:
@@ -112,32 +112,36 @@ def _looped(reading: Reading, loop: Turns) -> None:
         if loop.start or known is None or not known.reshape(-1)[0]:
             going = f"{scope}.going"
             reading.arrays[going] = Array(going, "bool", ())
-            start = loop.start or f"{scope}.turn.going"
+            start = loop.start or f"{scope}.iteration.going"
             initial_copies.append(copy_step(name, start, going))
             tail.append((ended, going))
     stacks = []
     for value, output, backward in zip(found[len(buffers) :], loop.stacked, loop.backward):
-        if not isinstance(loop.turns, int) or going:
-            raise Varying("how many turns it makes is computed in the call, and an output has a row for each", (0, 1))
+        if not isinstance(loop.iterations, int) or going:
+            raise Varying(
+                "how many iterations it makes is computed in the call, and an output has a row for each", (0, 1)
+            )
         part = _tensor(reading, value)
         stack = output or f"{scope}.stack.{value}"
-        reading.arrays[stack] = Array(stack, part.dtype, (loop.turns, *part.shape))
+        reading.arrays[stack] = Array(stack, part.dtype, (loop.iterations, *part.shape))
         target = _sliced(reading, scope, f"\0{stack}.part", reading.arrays[stack], backward)
         steps.append(copy_step(name, value, target))
         stacks.append(stack)
     names = {buffer.name for buffer in buffers}
     for value, buffer in zip(found, buffers):
         if value not in reading.arrays:
-            raise Varying(f"a state is {reading.told(buffer.name)} before a turn and {reading.told(value)} after it")
+            raise Varying(
+                f"a state is {reading.told(buffer.name)} before an iteration and {reading.told(value)} after it"
+            )
         after = reading.arrays[value]
         if (after.dtype, after.shape) != (buffer.dtype, buffer.shape):
             told = [f"{each.dtype}{list(each.shape)}" for each in (buffer, after)]
-            raise Varying(f"a state is {told[0]} before a turn and {told[1]} after it")
+            raise Varying(f"a state is {told[0]} before an iteration and {told[1]} after it")
         root = reading.root(value)
         if root == buffer.name:
             continue
-        if root in names:  # another state, which is written in this turn too
-            kept = f"{scope}.turn.kept.{buffer.name}"
+        if root in names:  # another state, which is written in this iteration too
+            kept = f"{scope}.iteration.kept.{buffer.name}"
             reading.arrays[kept] = Array(kept, after.dtype, after.shape)
             steps.append(copy_step(name, value, kept))
             value = kept
@@ -145,31 +149,31 @@ def _looped(reading: Reading, loop: Turns) -> None:
     steps += [copy_step(name, value, target) for value, target in tail]
     kept_arrays = (*(buffer.name for buffer in buffers), *stacks, *([going] if going else []))
     read = any(counter in step.inputs for step in steps)
-    work = Loop(scope, tuple(steps), loop.turns, going, counter if read else "", kept_arrays)
+    work = Loop(scope, tuple(steps), loop.iterations, going, counter if read else "", kept_arrays)
     reading.steps += [*initial_copies, region(name, work)]
 
 
-def _written_out(reading: Reading, loop: Turns) -> None:
-    """The nodes of every turn, one turn after the other."""
-    assert isinstance(loop.turns, int)
+def _written_out(reading: Reading, loop: Iterations) -> None:
+    """The nodes of every iteration, one iteration after the other."""
+    assert isinstance(loop.iterations, int)
     state = [initial for _, initial in loop.states]
     stacks: list[list[str]] = [[] for _ in loop.stacked]
-    for turn in range(loop.turns):
-        scope = f"{loop.scope}.turn{turn}."
+    for iteration in range(loop.iterations):
+        scope = f"{loop.scope}.iteration{iteration}."
         given = dict(zip((inside for inside, _ in loop.states), state))
         for place, (inside, array, backward) in enumerate(loop.parts):
-            at = loop.turns - 1 - turn if backward else turn
+            at = loop.iterations - 1 - iteration if backward else iteration
             given[inside] = part_of(reading, array, f"{scope}part{place}", at)
-        for inside, number in ((loop.counter, np.array(turn, np.int64)), (loop.going, np.array(True))):
+        for inside, number in ((loop.counter, np.array(iteration, np.int64)), (loop.going, np.array(True))):
             if inside:
                 given[inside] = f"{scope}input.{inside}"
                 reading.know(given[inside], number)
-        found = inlined(reading, loop.body, scope, f"{loop.name}.body{turn}", given)
+        found = inlined(reading, loop.body, scope, f"{loop.name}.body{iteration}", given)
         going = np.array(True)
         if loop.ends:
             ended, *found = found
             if ended not in reading.constants:
-                raise Varying("whether another turn begins is computed in the call, and shapes depend on it")
+                raise Varying("whether another iteration begins is computed in the call, and shapes depend on it")
             going = reading.constants[ended]
         state = found[: len(state)]
         for stack, value in zip(stacks, found[len(state) :]):
@@ -182,22 +186,22 @@ def _written_out(reading: Reading, loop: Turns) -> None:
         if not outer:
             continue
         if not stack:
-            raise Varying("it makes no turn, so that an output has no elements")
+            raise Varying("it makes no iteration, so that an output has no elements")
         stack_rows(reading, stack[::-1] if backward else stack, outer, loop.name)
 
 
 def _tensor(reading: Reading, name: str) -> Array:
-    """What a turn adds to an output."""
+    """What an iteration adds to an output."""
     if name not in reading.arrays:
-        raise Varying(f"a turn adds {reading.told(name)} to an output, and must add a tensor")
+        raise Varying(f"an iteration adds {reading.told(name)} to an output, and must add a tensor")
     return reading.arrays[name]
 
 
-def _sliced(reading: Reading, turn: str, name: str, whole: Array, backward: bool) -> str:
-    """The part of an array that belongs to the turn of a loop."""
+def _sliced(reading: Reading, iteration: str, name: str, whole: Array, backward: bool) -> str:
+    """The part of an array that belongs to the iteration of a loop."""
     reading.arrays[name] = Array(name, whole.dtype, whole.shape[1:])
     reading.views[name] = whole.name
-    reading.slices[name] = Slice(turn, whole.shape[0], backward)
+    reading.slices[name] = Slice(iteration, whole.shape[0], backward)
     return name
 
 
