@@ -1,0 +1,194 @@
+"""The command `python -m bench.choice`: what a user loses who takes the model's choice and measures nothing.
+
+The choice is timed beside the candidates that a search would try next, and beside the fastest that an earlier search
+measured on this machine. They take turns in a worker process, after each gave exact results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from statistics import median
+
+from bench.report.files import ReportError, check_writable, write
+from bench.report.sections import PAPER, on_threads
+from bench.run.journal import alone
+from bench.run.layouts import laid_out
+from cpu.runtime.output import INTERRUPTED
+from microkernels.ranking.offline import machine_catalog
+from search.commands.options import FAILURES, whole
+from search.evaluator.cpu import CpuBackend, cpu_backend
+from search.evaluator.protocol import CANDIDATE_SECONDS
+from search.tuner import store
+from search.tuner.measured import AnyScheme
+from tiling.machine import Timing
+from tiling.operators import LAYOUTS
+from tiling.problem import Problem, ProblemError
+from tiling.scheme.specifiers import SchemeError
+from tiling.text.shapes import canonical, chosen
+
+ROUNDS, TURN_SECONDS = 5, 0.03
+SMALL_LOSS = 0.05  # what the noise of a machine and a short search may hide
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Work of some schemes of one layer, the model's choice first. Work is seconds x peak, so clock drift cancels."""
+
+    layer: str
+    problem: Problem
+    threads: int
+    schemes: tuple[str, ...]
+    work: tuple[float, ...]
+
+    @property
+    def loss(self) -> float:
+        """The share by which the model's choice is slower than the fastest."""
+        return self.work[0] / min(self.work) - 1
+
+    @property
+    def fastest(self) -> int:
+        """The place of the fastest in `schemes`."""
+        return self.work.index(min(self.work))
+
+    def percent(self, place: int) -> float:
+        """The percentage of the FMA peak that a scheme reaches."""
+        return 100 * self.problem.flops / 1e9 / self.work[place] / self.threads
+
+
+def contenders(backend: CpuBackend, problem: Problem, count: int) -> tuple[AnyScheme, ...]:
+    """The first `count` candidates that can be built, and the fastest that the store knows."""
+    known = {text: t for text, t in store.measured(backend.key(problem)).items() if isinstance(t, Timing)}
+    schemes = {scheme.text: scheme for scheme in backend.candidates(problem)[:count]}
+    if known:
+        fastest = min(known, key=lambda text: known[text].seconds * known[text].peak_gflops)
+        schemes.setdefault(fastest, backend.parsed(problem, fastest))
+    return tuple(schemes.values())
+
+
+def timed(backend: CpuBackend, layer: str, problem: Problem, count: int) -> Choice:
+    """Times the contenders of one layer in turns. Raises ProblemError where the model's own choice cannot be timed."""
+    schemes = contenders(backend, problem, count)
+    turns: dict[str, list[Timing]] = {scheme.text: [] for scheme in schemes}
+    with closing(backend.evaluator(problem)) as evaluator:
+        failed = set(evaluator.prepare(schemes, CANDIDATE_SECONDS))
+        for _ in range(ROUNDS):
+            for scheme in schemes:
+                if scheme.text in failed:
+                    continue
+                found = evaluator.measure(scheme, TURN_SECONDS, CANDIDATE_SECONDS)
+                if isinstance(found, Timing):
+                    turns[scheme.text].append(found)
+                else:
+                    failed.add(scheme.text)
+    if schemes[0].text in failed:
+        raise ProblemError(f"{layer}: the model's choice cannot be timed: {schemes[0].text}")
+    kept = [scheme.text for scheme in schemes if scheme.text not in failed]
+    work = tuple(median(t.seconds * t.peak_gflops for t in turns[text]) for text in kept)
+    return Choice(layer, problem, backend.target.threads, tuple(kept), work)
+
+
+def summary(results: Sequence[Choice]) -> str:
+    """The mean loss, the largest, and how many are small."""
+    mean = prod(1 + r.loss for r in results) ** (1 / len(results)) - 1
+    worst = max(results, key=lambda r: r.loss)
+    small = sum(r.loss <= SMALL_LOSS for r in results)
+    return (
+        f"The model's choice takes {100 * mean:.1f} % longer than the fastest in the geometric mean, at most "
+        f"{100 * worst.loss:.1f} % ({worst.layer}), and at most {100 * SMALL_LOSS:.0f} % on {small} of {len(results)}."
+    )
+
+
+def page(results: Sequence[Choice], command: str, fingerprint: str, count: int) -> str:
+    """The page that `--report` writes."""
+    lines = [
+        "# What the model's choice loses",
+        "",
+        f"Written by `{command}` on `{fingerprint}`; run it again to see your machine's figures.",
+        "",
+        f"The model's choice takes turns with the {count - 1} candidates that a search would try next, and with the",
+        "fastest that an earlier search kept. Each gave exact results before. Medians of the kernels alone, warm,",
+        f"over {ROUNDS} turns, each relative to the FMA peak measured beside it.",
+    ]
+    for threads in sorted({r.threads for r in results}):
+        some = [r for r in results if r.threads == threads]
+        lines += ["", f"## {on_threads(threads).capitalize()}", "", summary(some), ""]
+        lines += ["| layer | shape | timed | choice, % of peak | fastest, % of peak | loss | choice | fastest |"]
+        lines += ["|---|---|---|---|---|---|---|---|"]
+        lines += [
+            f"| {r.layer} | {canonical(r.problem).replace(',', ' ')} | {len(r.work)} | {r.percent(0):.1f} | "
+            f"{r.percent(r.fastest):.1f} | {100 * r.loss:.1f} % | `{r.schemes[0]}` | "
+            f"{'the same' if r.fastest == 0 else f'`{r.schemes[r.fastest]}`'} |"
+            for r in some
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Prints a line a layer and a sentence on all, and returns the exit code."""
+    options = _parser().parse_args(arguments)
+    results: list[Choice] = []
+    try:
+        suites = {name: laid_out(layers, options.layout) for name, layers in chosen(options.suite).items()}
+        layers = [
+            (f"{name.partition(':')[0]}:{layer.name}", layer) for name, found in suites.items() for layer in found
+        ]
+        if options.report:
+            check_writable(options.report)
+        with alone():
+            for threads in options.threads:
+                backend = cpu_backend(options.isa, threads, options.dtype)
+                for name, layer in layers:
+                    if layer.problem is None:
+                        print(f"{name} is left out: {layer.refused}", file=sys.stderr)
+                        continue
+                    problem = backend.problem(layer.problem)
+                    machine_catalog(backend.isa, problem.op, announce=lambda text: print(text, file=sys.stderr))
+                    found = timed(backend, name, problem, options.candidates)
+                    results.append(found)
+                    print(
+                        f"{name:<14} {on_threads(threads)}: {found.percent(0):5.1f} % of peak, "
+                        f"{100 * found.loss:4.1f} % behind the fastest of {len(found.work)}",
+                        flush=True,
+                    )
+        if results:
+            print(summary(results))
+        if results and options.report:
+            command = shlex.join(["python", "-m", "bench.choice", *(sys.argv[1:] if arguments is None else arguments)])
+            write(options.report, page(results, command, backend.target.machine, options.candidates))
+    except KeyboardInterrupt:
+        print("interrupted: no page is written", file=sys.stderr)
+        return INTERRUPTED
+    except (ProblemError, SchemeError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except (ReportError, *FAILURES) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m bench.choice", description="What the model's choice loses.")
+    parser.add_argument(
+        "--suite", nargs="+", default=list(PAPER), metavar="NAME[:LAYER]", help=f"default: {' '.join(PAPER)}"
+    )
+    parser.add_argument("--threads", type=whole, nargs="+", default=[1], metavar="N", help="default: 1")
+    parser.add_argument(
+        "--candidates",
+        type=whole,
+        default=16,
+        metavar="N",
+        help="candidates a layer, the choice included; default 16",
+    )
+    parser.add_argument("--dtype", default="f32", metavar="NAME", help="f32 (default), bf16 or int8")
+    parser.add_argument("--layout", choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc")
+    parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
+    parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as choice.md")
+    return parser
