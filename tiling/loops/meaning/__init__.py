@@ -6,5 +6,6 @@ Read in this order:
     workers    who is at work, and who has waited for whom
     memory     arrays, every access of which is checked
     scope      what names stand for at a place of a kernel
+    lanes      runs the lanes of a vector side by side
     interpret  runs loops
 """

@@ -47,6 +47,8 @@ def fma(x: Number, w: Number, acc: Number) -> Number:
         total = product + acc
         of_acc = total - product
         lost = (product - (total - of_acc)) + (acc - of_acc)
+        if not lost.any():  # as with whole numbers
+            return total.astype(np.float32)[()]
         # A last bit of 1 says that more follows. With 53 bits that suffices to round to 24 as if all were there.
         bits = total.view(np.int64)
         towards = np.where((lost > 0) == (total > 0), 1, -1)

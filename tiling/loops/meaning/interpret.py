@@ -68,6 +68,7 @@ from tiling.loops.language import (
     Wait,
 )
 from tiling.loops.meaning.functions import FUNCTIONS
+from tiling.loops.meaning.lanes import side_by_side
 from tiling.loops.meaning.memory import NUMPY, Fault, Given, complete, undefined
 from tiling.loops.meaning.scope import Scope
 from tiling.loops.meaning.workers import Memory, Workers
@@ -164,6 +165,9 @@ def _alloc(statement: Alloc, scope: Scope) -> None:
 def _for(statement: For, scope: Scope) -> None:
     if statement.kind not in ALONE:
         _for_workers(statement, scope)
+        return
+    if side_by_side(statement, scope):
+        scope.numbers.pop(statement.name, None)
         return
     for value in range(statement.start.at(scope.numbers), statement.stop.at(scope.numbers), statement.step):
         scope.numbers[statement.name] = value
