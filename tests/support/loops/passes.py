@@ -305,8 +305,9 @@ def products(kernel: Kernel, arrays: Arrays) -> int:
     def counted(function):
         def multiply(*values):
             nonlocal made
-            made += 1
-            return function(*values)
+            product = function(*values)
+            made += np.size(product)  # lanes side by side make one each
+            return product
 
         return multiply
 

@@ -68,7 +68,7 @@ from tiling.loops.language import (
     Wait,
 )
 from tiling.loops.meaning.functions import FUNCTIONS
-from tiling.loops.meaning.lanes import side_by_side
+from tiling.loops.meaning.lanes import read_all, side_by_side
 from tiling.loops.meaning.memory import NUMPY, Fault, Given, complete, undefined
 from tiling.loops.meaning.scope import Scope
 from tiling.loops.meaning.workers import Memory, Workers
@@ -364,8 +364,9 @@ def _register(node: Register, scope: Scope) -> Given:
 def _load(node: Load, scope: Scope) -> Given:
     array = scope.arrays[node.buffer]
     if scope.is_vector(node.at):
+        found = read_all(node, scope)
         lanes = range(array.elements.shape[-1])
-        return np.array([array.read(scope.at(node.at, lane)) for lane in lanes])
+        return np.array([array.read(scope.at(node.at, lane)) for lane in lanes]) if found is None else found
     return array.read(scope.at(node.at))
 
 

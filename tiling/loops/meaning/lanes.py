@@ -39,6 +39,16 @@ def side_by_side(loop: For, scope: Scope) -> bool:
     return True
 
 
+def read_all(node: Load, scope: Scope) -> np.ndarray | None:
+    """The lanes of a register, or of what else has them as its last dim; None where they must be read in turn."""
+    lanes = np.arange(scope.arrays[node.buffer].elements.shape[-1])
+    try:
+        found: np.ndarray = _value(node, {**scope.numbers, "lane": lanes}, scope)
+    except _InTurn:
+        return None
+    return found
+
+
 def _writes(statement: object, lanes: np.ndarray, scope: Scope) -> Iterator[_Write]:
     """What a statement writes in these lanes: elements of an array, and the numbers that they become."""
     if not len(lanes):
