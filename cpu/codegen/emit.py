@@ -23,7 +23,7 @@ from cpu.codegen.operands import operands
 from cpu.codegen.pack import pack_lines
 from cpu.codegen.remarks import about_memory, about_operands, about_run, about_strides, preamble
 from cpu.codegen.winograd import facts, packed_floats, winograd_forms_of, winograd_packing_forms_of
-from cpu.passes.forms import forms_with_copy, packing_forms
+from cpu.passes.forms import packing_forms, product_forms
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.estimate import loads_per_step
 from microkernels.tile.isa import Isa, isa_named
@@ -170,7 +170,7 @@ def forms_of(
         return winograd_forms_of(scheme, isa, threads)
     check(scheme, isa)
     facts = facts_of(scheme, isa, stream and may_stream(scheme), threads)
-    return forms_with_copy(copy_of_x(scheme, isa.lanes), facts)
+    return product_forms(facts, copy_of_x(scheme, isa.lanes))
 
 
 def packing_forms_of(

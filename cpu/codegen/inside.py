@@ -11,7 +11,7 @@ from cpu.codegen.epilogue import compares_with_zero
 from cpu.codegen.indices import strides
 from cpu.codegen.print import PrintedFunction, Printer
 from cpu.passes.facts import ProductFacts
-from cpu.passes.forms import INPUT, forms_with_copy
+from cpu.passes.forms import INPUT, product_forms
 from cpu.passes.vectors.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
@@ -69,7 +69,7 @@ def stored_by(scheme: Scheme, problem: Problem) -> Epilogue | None:
 def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     """A kernel written by passes over loops."""
     facts, copy = facts_of(scheme, isa, stream, threads), copy_of_x(scheme, isa.lanes)
-    *_, (_, kernel) = forms_with_copy(copy, facts)
+    *_, (_, kernel) = product_forms(facts, copy)
     problem = facts.scheme.problem
     used = problem.extents[problem.vector_dim] % isa.lanes
     transposed = transposed_rows(kernel) | (_masked(kernel) - {used} if copy else frozenset())

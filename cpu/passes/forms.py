@@ -1,17 +1,19 @@
 """Every form of a kernel: its plain loops, then those after each pass. A whole kernel may have several parts.
 
-product_forms(facts), program_forms(program, isa, threads) -> (name, kernel), …
+product_forms(facts, copy), program_forms(program, isa, threads) -> (name, kernel), …
 packing_forms(facts, groups)                            -> those of the loops that pack a product's weights
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
+from functools import partial
+from itertools import islice, pairwise
 
 from cpu.passes.facts import ProductFacts, ProgramFacts
 from cpu.passes.memory.packing import packing
-from cpu.passes.order import PACK_WEIGHTS, PRODUCT, PROGRAM, SHARE_THREADS, one_thread
+from cpu.passes.order import PACK_WEIGHTS, PRODUCT, PROGRAM
 from microkernels.tile.forms import Isa
 from tiling.loops.index import ZERO
 from tiling.loops.language import Address, Aligned, Alloc, Body, Call, Decide, Flag, Function, If, Kernel, Seen
@@ -37,26 +39,52 @@ INPUT = "input"  # what is copied
 COPIES = "copies"  # the flag of a copy that not every call makes
 
 
-def product_forms(facts: ProductFacts) -> Forms:
-    """The kernel as plain loops, then after each pass."""
+def product_forms(facts: ProductFacts, copy: CopyOfX | None = None) -> Forms:
+    """The kernel as plain loops, then after each pass. copy: of x, which it makes first."""
+    parts = _with_addition(facts)
+    if copy:
+        parts = _together(partial(_calling, copy), copy_forms(copy.loops, facts), parts)
+    return _whole(parts, facts)
+
+
+def _with_addition(facts: ProductFacts) -> Forms:
+    """The product, and where cores share a sum the addition of its parts."""
     if not facts.parts:
-        yield from _product_forms(facts)
-        return
+        return _product_forms(facts)
     addition = lower_addition(facts.problem, facts.parts, facts.isa.lanes)
-    additions, kernels = dict(beside_forms(addition, facts)), dict(_product_forms(facts))
-    for name, kernel in kernels.items():
-        addition, last = additions.get(name, addition), name == SHARE_THREADS
-        yield name, with_addition(kernel, addition, last and facts.threads > 1, last)
+    return _together(with_addition, _product_forms(facts), _beside_forms(addition, facts))
 
 
 def _product_forms(facts: ProductFacts) -> Forms:
-    """The kernel, or where cores share a sum, that of its parts."""
-    return forms(lower_scheme(facts.scheme), PRODUCT, facts)
+    """The product by itself, or where cores share a sum, that of its parts."""
+    return forms(lower_scheme(facts.scheme), (each for each in PRODUCT if not each.whole), facts)
 
 
-def beside_forms(kernel: Kernel, facts: ProductFacts) -> Forms:
+def _beside_forms(kernel: Kernel, facts: ProductFacts) -> Forms:
     """Loops beside a product after each pass: the transforms of Winograd's algorithm, or an addition of parts."""
     return forms(kernel, (each for each in PRODUCT if each.beside), facts)
+
+
+def copy_forms(copy: Kernel, facts: ProductFacts) -> Forms:
+    """The loops that copy x before a kernel computes, after each pass."""
+    return forms(copy, (Pass(each.name, each.copy) for each in PRODUCT if each.copy), facts)
+
+
+def _together(join: Callable[..., Kernel], *parts: Forms) -> Forms:
+    """Parts as one kernel, after each pass that one of them needs. join: makes them one."""
+    found = [dict(part) for part in parts]
+    kernels = [each[LOWER] for each in found]
+    for name in names(PRODUCT):
+        if any(name in each for each in found):
+            kernels = [each.get(name, kernel) for each, kernel in zip(found, kernels)]
+            yield name, join(*kernels)
+
+
+def _whole(parts: Forms, facts: ProductFacts) -> Forms:
+    """The forms of a kernel whose parts are one, then those after the passes that it takes as a whole."""
+    for name, kernel in parts:
+        yield name, kernel
+    yield from islice(forms(kernel, (each for each in PRODUCT if each.whole), facts), 1, None)
 
 
 def packing_forms(facts: ProductFacts, groups: WeightGroups) -> Forms:
@@ -68,28 +96,9 @@ def packing_forms(facts: ProductFacts, groups: WeightGroups) -> Forms:
 
 def _packing_forms(packs: Kernel, facts: ProductFacts) -> Forms:
     """One thread packs."""
-    for name, kernel in forms(packs, (each for each in PRODUCT if each.packs), replace(facts, threads=1)):
+    one, passes = replace(facts, threads=1), (each for each in PRODUCT if each.packs)
+    for name, kernel in _whole(forms(packs, passes, one), one):
         yield PACK_WEIGHTS if name == LOWER else name, kernel
-
-
-def copy_forms(copy: Kernel, facts: ProductFacts) -> Forms:
-    """The loops that copy x before a kernel computes, after each pass."""
-    return forms(copy, (Pass(each.name, each.copy) for each in PRODUCT if each.copy), facts)
-
-
-def forms_with_copy(copy: CopyOfX | None, facts: ProductFacts) -> Forms:
-    """The kernel, which first makes a copy of x if there is one, as plain loops and after each pass."""
-    if copy is None:
-        yield from product_forms(facts)
-        return
-    copies, kernels = dict(copy_forms(copy.loops, facts)), dict(product_forms(facts))
-    first, kernel = copies[LOWER], kernels[LOWER]
-    for name in names(PRODUCT):
-        if name == SHARE_THREADS:
-            yield name, one_thread(_calling(copy, first, kernel), facts)
-        elif name in copies or name in kernels:
-            first, kernel = copies.get(name, first), kernels.get(name, kernel)
-            yield name, _calling(copy, first, kernel)
 
 
 def _calling(copy: CopyOfX, first: Kernel, kernel: Kernel) -> Kernel:
@@ -97,7 +106,8 @@ def _calling(copy: CopyOfX, first: Kernel, kernel: Kernel) -> Kernel:
     (given, copied), (x, *others) = first.arrays, kernel.arrays
     shown = tuple(replace(f, views=tuple(map(_of_input, f.views))) for f in first.functions)
     views = (("X", INPUT), (COPY, COPY))
-    function = Function(COPY_OF_X, views, (), (), first.body, comment=copy.about, apart=True)
+    # A function of its own: gcc inlines it, and then has fewer registers for the loops around tiles.
+    function = Function(COPY_OF_X, views, (), (), first.body, comment=copy.about, apart=True, outlined=True)
     places = (Address(buffer, (ZERO,) * len(of.shape)) for buffer, of in ((INPUT, given), (COPY, copied)))
     call = Call(COPY_OF_X, tuple(places))
     made: Body = (Alloc(copied), call, Seen(x, COPY))
@@ -115,12 +125,8 @@ def _of_input(view: tuple[str, str]) -> tuple[str, str]:
 
 def winograd_forms(winograd: Winograd, around: ProductFacts, product: ProductFacts) -> Forms:
     """Both as one kernel: `product` is a function of what belongs to one point."""
-    outer, inner = dict(beside_forms(lower_around(winograd, around.threads), around)), dict(product_forms(product))
-    whole, one = outer[LOWER], inner[LOWER]
-    for name in names(PRODUCT):
-        if name in outer or name in inner:
-            whole, one = outer.get(name, whole), inner.get(name, one)
-            yield name, with_product(whole, one)
+    outer = _beside_forms(lower_around(winograd, around.threads), around)
+    return _whole(_together(with_product, outer, _product_forms(product)), around)
 
 
 def winograd_packing_forms(

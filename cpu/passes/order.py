@@ -66,7 +66,11 @@ from tiling.rewrite.copies.transposed import ROWS
 
 @dataclass(frozen=True)
 class ProductPass(Pass[ProductFacts]):
-    """beside: the loops beside a product may need the pass too: Winograd's transforms, and the addition of parts of
+    """A kernel may have parts, which take passes each by itself: a product, and what stands beside or before it.
+
+    whole: the kernel takes the pass when its parts are one, behind all other passes.
+
+    beside: the loops beside a product may need the pass too: Winograd's transforms, and the addition of parts of
     sums.
 
     copy: what it makes of the loops that copy x; None where they do not need it.
@@ -75,6 +79,7 @@ class ProductPass(Pass[ProductFacts]):
     they have from the product itself.
     """
 
+    whole: bool = False
     beside: bool = False
     copy: Callable[[Kernel, ProductFacts], Kernel] | None = None
     packs: bool = False
@@ -90,7 +95,7 @@ def _from_zero(kernel: Kernel, facts: ProductFacts | ProgramFacts) -> Kernel:
     return divide_from_zero(kernel)
 
 
-def one_thread(kernel: Kernel, facts: ProductFacts) -> Kernel:
+def _one_thread(kernel: Kernel, facts: ProductFacts) -> Kernel:
     """What one of a call's threads does."""
     return share_threads(kernel, facts.threads > 1, lambda buffer: _BYTES.get(buffer.dtype, LANE_BYTES))
 
@@ -184,7 +189,7 @@ PRODUCT: tuple[ProductPass, ...] = (
         lambda facts: bool(facts.isa.narrow),
     ),
     ProductPass(DIVIDE, _from_zero, beside=True, copy=_from_zero, packs=True),
-    ProductPass(SHARE_THREADS, one_thread, beside=True, copy=one_thread, packs=True),
+    ProductPass(SHARE_THREADS, _one_thread, whole=True),
 )
 
 

@@ -16,13 +16,10 @@ from fractions import Fraction
 from math import prod
 
 from tiling.arrays.access import access_of
-from tiling.dtypes import LANE_BYTES
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
-    NO_SCRATCH,
     Address,
     Alloc,
-    Barrier,
     Body,
     Buffer,
     Call,
@@ -34,7 +31,6 @@ from tiling.loops.language import (
     Let,
     Load,
     Register,
-    Scratch,
     Statement,
     Store,
 )
@@ -115,20 +111,14 @@ def scheme_from_parts(problem: Problem, dim: str, scheme: Scheme) -> Scheme:
     return Scheme(problem, loops)
 
 
-def with_addition(kernel: Kernel, addition: Kernel, team: bool, placed: bool) -> Kernel:
-    """The kernel of the sums of parts, and then their addition. Its Y is an array between both.
-
-    team: both are what one of several threads does, so that all wait in between. placed: memory is found already.
-    """
+def with_addition(kernel: Kernel, addition: Kernel) -> Kernel:
+    """The kernel of the sums of parts, and then their addition. Its Y is an array between both."""
     sums, y, *given = addition.arrays
     body = tuple(with_buffers(statement, {"Y": SUMS}) for statement in kernel.body)
     functions = (replace(f, views=tuple((v, SUMS if a == "Y" else a) for v, a in f.views)) for f in kernel.functions)
     arrays = (*(buffer for buffer in kernel.arrays if buffer.name != "Y"), y, *given)
-    whole = (Alloc(sums, ZERO if placed else None), *body, *(Barrier("core"),) * team, *addition.body)
-    assert not placed or kernel.scratch == NO_SCRATCH, "the sums begin where this memory does"
-    size = LANE_BYTES * prod(sums.shape)
-    scratch = Scratch(constant(-(-size // _LINE) * _LINE), ZERO) if placed else kernel.scratch
-    return replace(kernel, arrays=arrays, body=whole, functions=(*functions, *addition.functions), scratch=scratch)
+    whole = (Alloc(sums), *body, *addition.body)
+    return replace(kernel, arrays=arrays, body=whole, functions=(*functions, *addition.functions))
 
 
 def lower_addition(problem: Problem, count: int, lanes: int) -> Kernel:

@@ -16,8 +16,9 @@ from cpu.codegen.arrays import stored
 from cpu.codegen.check import check
 from cpu.codegen.emit import forms_of
 from cpu.codegen.inside import facts_of
+from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import INPUT, copy_forms
-from cpu.passes.order import PACK_WEIGHTS
+from cpu.passes.order import PACK_WEIGHTS, PRODUCT
 from cpu.reference.oracle import integers, reference
 from cpu.runtime.numbers import to_bits
 from microkernels.tile.isa import EVERY_ISA, Isa
@@ -74,6 +75,13 @@ def drawn(random: Random) -> tuple[Scheme, Isa, CopyOfX]:
     raise AssertionError
 
 
+def as_a_whole(kernel: Kernel, facts: ProductFacts) -> Kernel:
+    """The copy after the passes that a kernel takes when its parts are one."""
+    for each in PRODUCT:
+        kernel = each.run(kernel, facts) if each.whole else kernel
+    return kernel
+
+
 def check_passes(seed: int) -> None:
     scheme, isa, copy = drawn(Random(seed))
     x, _ = copy.loops.arrays
@@ -84,7 +92,7 @@ def check_passes(seed: int) -> None:
             found = copied(kernel, numbers)
             np.testing.assert_array_equal(found, wanted, err_msg=f"{name}: {scheme.problem} {scheme.text} {isa.name}")
         before = kernel
-    *_, (_, shared) = copy_forms(copy.loops, facts_of(scheme, isa, False, 2))
+    shared = as_a_whole(before, facts_of(scheme, isa, False, 2))
     for threads in (1, 2, 3):
         found = copied(shared, numbers, threads)
         np.testing.assert_array_equal(found, wanted, err_msg=f"{threads} threads: {scheme.problem} {scheme.text}")
@@ -196,7 +204,9 @@ def test_the_channels_of_a_pixel_come_side_by_side(name):
     scheme = parse(problem, text)
     copy = copy_of_x(scheme, EVERY_ISA[isa].lanes)
     numbers = np.random.default_rng(0).integers(0, 9, problem.broadcast.shape)
-    *_, (_, kernel) = copy_forms(copy.loops, facts_of(scheme, EVERY_ISA[isa], False))
+    facts = facts_of(scheme, EVERY_ISA[isa], False)
+    *_, (_, kernel) = copy_forms(copy.loops, facts)
+    kernel = as_a_whole(kernel, facts)
     found = numbers_in(copy.loops, copied(kernel, numbers)).reshape(2, 9, 31, -1)
     # Each group of channels begins a word, and a block is as long as others.
     groups = numbers.reshape(2, problem.extents.get("g", 1) if more.get("groups") == 2 else 1, -1, 9, 31)

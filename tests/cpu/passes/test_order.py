@@ -127,7 +127,7 @@ def test_a_pass_that_changes_only_what_an_instruction_means_is_found():
 
     case = Small(parse(SAME, TILES.format(v=4)), ISAS["portable"], False)
     check(case, 1)
-    with patch("cpu.passes.forms.PRODUCT", (*PRODUCT, ProductPass("spoil", spoilt))):
+    with patch("cpu.passes.forms.PRODUCT", (*PRODUCT, ProductPass("spoil", spoilt, whole=True))):
         *_, (_, before), (name, kernel) = case.forms()
         assert name == "spoil" and kernel == before
         with pytest.raises(AssertionError, match="spoil"):

@@ -37,7 +37,7 @@ def test_the_loops_after_each_pass(capsys):
     assert problem.startswith("# conv2d c=8,h=12,w=12,k=16,r=3,s=3,") and scheme == f"# {SCHEME}"
     kernel, packing = map(headings, printed.out.split(PACKING))
     assert kernel == [LOWER, *(each.name for each in PRODUCT if each.applies(FACTS))]
-    assert packing == [PACK_WEIGHTS, *(each.name for each in PRODUCT if each.packs)]
+    assert packing == [PACK_WEIGHTS, *(each.name for each in PRODUCT if each.packs or each.whole)]
     assert "      tile 4wx4k:\n" in printed.out and "acc_0_0 = fma(x: x_0, w: w_0, acc: acc_0_0)" in printed.out
     assert "(as before)" in printed.out  # no core loops to bind
     assert "GFLOP" not in printed.out and printed.err == ""

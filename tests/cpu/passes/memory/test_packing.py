@@ -115,7 +115,7 @@ def test_a_pass_that_packing_needs_too_comes_into_its_text(text, arrays):
 
 def test_packing_has_its_own_forms():
     names = [name for name, _ in forms_that_pack(parse(SAME, TILES.format(v=4)))]
-    assert names == [PACKING, *(each.name for each in PRODUCT if each.packs)]
+    assert names == [PACKING, *(each.name for each in PRODUCT if each.packs or each.whole)]
     before = PRODUCT[: [each.name for each in PRODUCT].index(PACKING) + 1]
     assert len(names) > 1 and not any(each.packs for each in before)
 
