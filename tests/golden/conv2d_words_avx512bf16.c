@@ -152,7 +152,7 @@ static void tile0_6wx48kx3s(const word *x, const word *w, uint16_t *y, const flo
 }
 
 /* X with zeros after every 5 neighbours, so that a word holds nothing of the next pixel or group. */
-static void copy_of_x(const uint16_t *restrict X, uint16_t *restrict x_copy)
+static __attribute__((noinline)) void copy_of_x(const uint16_t *restrict X, uint16_t *restrict x_copy)
 {
     for (long run = 0; run < 24; ++run) {
         memcpy(x_copy + run * x_copy_row, X + run * input_row, 5 * sizeof *x_copy);

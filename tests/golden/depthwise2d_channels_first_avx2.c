@@ -312,7 +312,7 @@ static void block1_5x8(const float *x, float *x_copy)
 }
 
 /* X with the channels of each pixel side by side. */
-static void copy_of_x(const float *restrict X, float *restrict x_copy, long thread, long threads)
+static __attribute__((noinline)) void copy_of_x(const float *restrict X, float *restrict x_copy, long thread, long threads)
 {
     for (long image = 2 * thread / threads; image < (2 * thread + 2) / threads; ++image) {
         for (long block = 0; block < 4; ++block) {
