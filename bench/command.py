@@ -33,8 +33,8 @@ from gpu.runtime.device import DeviceError
 from microkernels.ranking.offline import machine_catalog
 from microkernels.tile.isa import ISAS_OF, Isa
 from search.commands.options import FAILURES, check_target, seconds, whole
-from search.evaluator.cpu import CpuBackend, cpu_backend
-from search.evaluator.cuda import cuda_backend
+from search.evaluator.cpu.backend import CpuBackend, cpu_backend
+from search.evaluator.gpu.cuda import cuda_backend
 from search.flow.find import DEFAULT_BUDGET
 from search.tuner.dtypes import DEFAULT_GPU_DTYPE, GPU_DTYPES
 from search.tuner.target import ALGORITHMS

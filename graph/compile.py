@@ -24,7 +24,7 @@ from graph.model.language import ModelError
 from graph.plan import ALGORITHMS, Plan, works_of
 from search.commands.options import FAILURES, c_name, folder, seconds, whole
 from search.commands.progress import counted
-from search.evaluator.files import writable
+from search.evaluator.interface.files import writable
 from search.flow.ranked import rank_first
 from tilewright_entry import run
 from tiling.problem import ProblemError

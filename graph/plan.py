@@ -24,7 +24,7 @@ from graph.passes.in_place import joined_in_place
 from graph.passes.layouts import priced, with_layouts
 from graph.tuning import tuned
 from search.commands.progress import Stage
-from search.evaluator.cpu import CpuBackend, cpu_backend
+from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow import in_models
 from search.flow.ahead import choices
 from tiling.problem import Problem

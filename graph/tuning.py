@@ -26,8 +26,8 @@ from graph.calls.compiled import placed
 from graph.library.kernels import Kernels, object_of
 from graph.model.errors import ModelError
 from search.commands.progress import Stage
-from search.evaluator.errors import CompileError, SchemeError
-from search.evaluator.protocol import CANDIDATE_SECONDS, Evaluator
+from search.evaluator.interface.errors import CompileError, SchemeError
+from search.evaluator.interface.protocol import CANDIDATE_SECONDS, Evaluator
 from search.flow import in_models
 from search.flow.ahead import candidates
 from tiling.machine import Timing

@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
 
             return getattr(generate, name)
         if name in _ERRORS:
-            from search.evaluator import errors
+            from search.evaluator.interface import errors
 
             return getattr(errors, name)
         from search.evaluator import kernels

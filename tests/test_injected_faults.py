@@ -20,7 +20,7 @@ from microkernels.ranking import offline
 from microkernels.scores.records import load, measured
 from microkernels.tile.isa import PORTABLE
 from microkernels.tile.space import quick
-from search.evaluator.cpu import CpuEvaluator, cpu_backend
+from search.evaluator.cpu.backend import CpuEvaluator, cpu_backend
 from search.tuner import store
 from search.tuner.tune import TuningError
 from tests.support.search.searching import tune

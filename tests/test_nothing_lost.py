@@ -35,7 +35,7 @@ from microkernels.tile.estimate import estimate
 from microkernels.tile.isa import PORTABLE
 from microkernels.tile.microkernel import parse
 from microkernels.tile.space import quick
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from search.tuner import store
 from search.tuner.tune import BATCH, MOST_FINALISTS, ROUNDS
 from tiling.machine import Timing

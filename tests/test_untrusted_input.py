@@ -32,7 +32,7 @@ from microkernels.tile.microkernel import parse as parse_microkernel
 from microkernels.tile.space import quick
 from search import generate_conv
 from search.conv import main as conv_command
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from search.tuner import store
 from tiling.machine import Timing
 from tiling.operators import conv2d
@@ -378,7 +378,7 @@ def test_a_doctored_choice_is_told_and_searched_again(tmp_path, monkeypatch, sch
     backend, problem = cpu_backend("portable"), conv2d(c=4, h=5, w=5, k=4, r=1, s=1)
     wanted = parse(problem, "R(h) R(w) S(y) T(c,4) V(k,4)")
     store.choose(backend.key(problem), backend.kind("model", problem), scheme, None)
-    monkeypatch.setattr("search.evaluator.cpu.CpuBackend.candidates", lambda *_: [wanted])
+    monkeypatch.setattr("search.evaluator.cpu.backend.CpuBackend.candidates", lambda *_: [wanted])
     with pytest.warns(RuntimeWarning, match="the choice for c=4,h=5,w=5,k=4,r=1,s=1"):
         assert generate_conv(c=4, h=5, w=5, k=4, r=1, s=1, isa="portable").scheme == wanted
     assert store.choice(backend.key(problem), backend.kind("model", problem)) == store.Kept(wanted.text, None)

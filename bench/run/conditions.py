@@ -16,7 +16,7 @@ from cpu.codegen.emit import VERSION
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import host
 from cpu.runtime.machine.neighbours import TRIES
-from search.evaluator.cpu import CpuBackend
+from search.evaluator.cpu.backend import CpuBackend
 from search.tuner import store
 from tiling.problem import ProblemError
 from tiling.text.suite import Layer

@@ -12,7 +12,7 @@ from bench.run.layers import ROUNDS, TURN_SECONDS
 from cpu.codegen.emit import VERSION
 from gpu.runtime.device import bus_address
 from gpu.runtime.timer import WARM_CALLS
-from search.evaluator.cuda import CudaBackend
+from search.evaluator.gpu.cuda import CudaBackend
 
 CACHES = {
     "warm": "warm L2: inputs, weights and output stay where the call before left them",

@@ -10,7 +10,7 @@ from bench.peers import PEERS
 from bench.report.results import MODEL, OURS, Contender, LayerResult
 from cpu.runtime.processes.worker import CandidateError, Worker
 from gpu.runtime.isolation import ADDRESSES
-from search.evaluator.protocol import Backend
+from search.evaluator.interface.protocol import Backend
 from search.flow.find import DEFAULT_TRIALS, find
 from tiling.arrays.access import access_of
 from tiling.machine import Timing

@@ -13,7 +13,7 @@ from bench.report.results import LayerResult
 from bench.report.sections import placed
 from bench.run.layers import run_layer
 from cpu.runtime.processes.worker import CandidateError, OutOfMemory
-from search.evaluator.protocol import Backend
+from search.evaluator.interface.protocol import Backend
 from search.flow.find import OVERRUN
 from search.tuner.tune import TuningError
 from tiling.problem import ProblemError

@@ -35,7 +35,7 @@ def available() -> frozenset[str]:
 def counted(job: dict, machine: Machine) -> dict[str, int]:
     """Bytes that a warm call loads into the first and the last cache, by name, where they can be counted.
 
-    job: from `search.evaluator.cpu.CpuBackend.job`.
+    job: from `search.evaluator.cpu.backend.CpuBackend.job`.
     """
     caches = {_FIRST: machine.caches[0], _LAST: machine.caches[-1]}
     events = [event for event in caches if event in available()]

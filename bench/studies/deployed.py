@@ -23,7 +23,7 @@ from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.processes.worker import CandidateError
 from microkernels.scores.database import readable
 from search.commands.options import FAILURES, seconds, whole
-from search.evaluator.cpu import CpuBackend, cpu_backend
+from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow.find import DEFAULT_BUDGET
 from search.flow.generate import kernel_for
 from tiling.machine import Timing

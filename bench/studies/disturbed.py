@@ -28,7 +28,7 @@ from cpu.runtime.output import INTERRUPTED
 from microkernels.ranking.offline import machine_catalog
 from microkernels.scores.database import FILE_NAME, data_folder
 from search.commands.options import FAILURES, seconds, whole
-from search.evaluator.cpu import CpuBackend, cpu_backend
+from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow.find import DEFAULT_TRIALS, Found, find
 from search.tuner.measured import AnyScheme, Measured
 from tiling.machine import Timing

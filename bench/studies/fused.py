@@ -28,7 +28,7 @@ from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.database import readable
 from microkernels.tile.isa import isa_named
 from search.commands.options import FAILURES, seconds, whole
-from search.evaluator.cpu import CpuBackend, cpu_backend
+from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow.find import DEFAULT_BUDGET
 from search.flow.generate import kernel_for
 from search.tuner.dtypes import on_cpu

@@ -29,7 +29,7 @@ from cpu.runtime.output import INTERRUPTED
 from microkernels.ranking.offline import machine_catalog
 from search.commands.options import FAILURES, natural, whole
 from search.cost.predict import Predictor
-from search.evaluator.cpu import CpuBackend, cpu_backend
+from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.space.sample import random_schemes
 from search.space.space import trusted
 from search.tuner import store

@@ -22,7 +22,7 @@ from cpu.reference.oracle import reals
 from cpu.runtime.machine.neighbours import undisturbed
 from cpu.runtime.output import INTERRUPTED
 from search.commands.options import FAILURES
-from search.evaluator.cpu import CpuBackend, cpu_backend
+from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from tiling.machine import Timing
 from tiling.operators import LAYOUTS
 from tiling.problem import ProblemError

@@ -34,7 +34,7 @@ from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError
 from microkernels.scores.database import readable
 from search.commands.options import FAILURES, seconds, whole
-from search.evaluator.cpu import CpuBackend, cpu_backend
+from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow.find import DEFAULT_TRIALS, find
 from search.flow.ranked import rank_first
 from tiling.machine import Timing

@@ -10,9 +10,9 @@ from typing import Any  # a product's scheme, and its source
 from cpu.runtime.compiler.library import compiled_object
 from cpu.runtime.machine.host import host
 from search.commands.progress import Stage
-from search.evaluator.cpu import CpuBackend
-from search.evaluator.errors import CompileError
-from search.evaluator.programs import text_of
+from search.evaluator.cpu.backend import CpuBackend
+from search.evaluator.cpu.programs import text_of
+from search.evaluator.interface.errors import CompileError
 from search.flow.generate import kernel_for
 from tiling.problem import Problem
 from tiling.program.infer import Sized

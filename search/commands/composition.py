@@ -23,7 +23,7 @@ from microkernels.tile.microkernel import Microkernel, microkernel_of
 from search.commands.options import FAILURES, seconds, whole
 from search.commands.progress import counted
 from search.evaluator import backend_of, target_of
-from search.evaluator.errors import CandidateError
+from search.evaluator.interface.errors import CandidateError
 from search.flow.find import DEFAULT_BUDGET, find
 from search.flow.ranked import rank_first
 from search.tuner.dtypes import on_cpu

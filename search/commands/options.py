@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from search.evaluator.errors import FAILURES
-from search.evaluator.files import ExportError, checked_name, folder_of
+from search.evaluator.interface.errors import FAILURES
+from search.evaluator.interface.files import ExportError, checked_name, folder_of
 from search.tuner.target import check_meant
 
 __all__ = [

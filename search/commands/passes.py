@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from search.evaluator.protocol import Backend
+from search.evaluator.interface.protocol import Backend
 from search.tuner.measured import AnyScheme
 from tiling.problem import ProblemError
 from tiling.text.shapes import canonical

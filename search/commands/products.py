@@ -31,9 +31,9 @@ from search.commands.passes import known_pass, loops_text
 from search.commands.progress import shown
 from search.commands.report import Report
 from search.evaluator import backend_of, errors_of, target_of
-from search.evaluator.errors import CandidateError
-from search.evaluator.files import limited, size, writable
-from search.evaluator.protocol import TargetError
+from search.evaluator.interface.errors import CandidateError
+from search.evaluator.interface.files import limited, size, writable
+from search.evaluator.interface.protocol import TargetError
 from search.flow.find import DEFAULT_BUDGET, DEFAULT_TRIALS, OVERRUN, Found, find
 from search.flow.ranked import rank_first
 from search.tuner.dtypes import typed

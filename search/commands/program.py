@@ -14,8 +14,7 @@ from microkernels.scores.database import readable
 from search.commands.options import FAILURES, c_name, folder, natural, seconds, whole
 from search.commands.passes import known_pass, listed
 from search.evaluator import target_of
-from search.evaluator.files import writable
-from search.evaluator.programs import (
+from search.evaluator.cpu.programs import (
     PASS_NAMES,
     AnchoredKernel,
     anchored_for,
@@ -24,6 +23,7 @@ from search.evaluator.programs import (
     loops_after,
     random_inputs,
 )
+from search.evaluator.interface.files import writable
 from search.flow.find import DEFAULT_BUDGET
 from search.flow.generate import gpu_program_kernel, program_kernel
 from search.tuner.target import TARGETS, Target, Wanted
@@ -107,7 +107,7 @@ def _told_of_gpu(options: argparse.Namespace, program: Sized) -> str:
             f"--threads, --isa, --tune, --explain and --name mean nothing to --target {options.target}: leave them out"
         )
     kernel = gpu_program_kernel(program, options.target)
-    from search.evaluator.gpu_programs import GPU_PASS_NAMES, gpu_loops_after
+    from search.evaluator.gpu.programs import GPU_PASS_NAMES, gpu_loops_after
 
     if options.show_passes is not None:
         return _listed(program, gpu_loops_after(program), GPU_PASS_NAMES, options.target, options.show_passes)

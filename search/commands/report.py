@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from cpu.runtime.plural import plural
-from search.evaluator.protocol import Details
+from search.evaluator.interface.protocol import Details
 from search.flow.find import MARKED, Found
 from tiling.machine import Timing
 from tiling.rewrite.winograd.algorithm import Winograd

@@ -1,11 +1,14 @@
-"""How each kind of target is used. Only the modules of this folder import the back ends."""
+"""How each kind of target is used. Only the rooms of this folder import the back ends.
+
+Read in this order: `interface/` · `cpu/` · `gpu/` · `kernels`, the callable kernels of all back ends.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from search.evaluator.protocol import Backend, TargetError
+from search.evaluator.interface.protocol import Backend, TargetError
 from search.tuner.target import Target, Wanted
 
 
@@ -16,10 +19,10 @@ def target_of(name: str, wanted: Wanted, written: bool = False) -> Target:
     `absent` then says why.
     """
     if name == "cpu":
-        from search.evaluator.cpu import cpu_target
+        from search.evaluator.cpu.backend import cpu_target
 
         return cpu_target(wanted, written)
-    from search.evaluator.gpu import gpu_target
+    from search.evaluator.gpu.backend import gpu_target
 
     return gpu_target(name, wanted.dtype, wanted.device)
 
@@ -27,14 +30,14 @@ def target_of(name: str, wanted: Wanted, written: bool = False) -> Target:
 def backend_of(target: Target) -> Backend:
     """The back end of a target, imported when needed: a search for the CPU does not load a GPU's libraries."""
     if target.name == "cpu":
-        from search.evaluator.cpu import CpuBackend
+        from search.evaluator.cpu.backend import CpuBackend
 
         return CpuBackend(target)
     if target.name == "cuda":
-        from search.evaluator.cuda import CudaBackend
+        from search.evaluator.gpu.cuda import CudaBackend
 
         return CudaBackend(target)
-    from search.evaluator.twin import TwinBackend
+    from search.evaluator.gpu.twin import TwinBackend
 
     return TwinBackend(target)
 
@@ -45,7 +48,7 @@ def errors_of(target: str) -> Iterator[None]:
     if target == "cpu":
         yield
         return
-    from search.evaluator.cuda import ERRORS
+    from search.evaluator.gpu.cuda import ERRORS
 
     try:
         yield

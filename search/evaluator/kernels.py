@@ -4,6 +4,6 @@ from cpu.kernel.callable import Kernel as CpuKernel
 from gpu.runtime.device import DeviceError
 from gpu.runtime.kernel import Kernel as GpuKernel
 from gpu.twin.launch import TwinError
-from search.evaluator.twin import TwinKernel
+from search.evaluator.gpu.twin import TwinKernel
 
 __all__ = ["CpuKernel", "DeviceError", "GpuKernel", "TwinError", "TwinKernel"]

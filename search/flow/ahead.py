@@ -15,7 +15,7 @@ from cpu.runtime.machine.host import host
 from cpu.runtime.processes.pool import Pool, Task
 from cpu.runtime.processes.worker import CandidateError
 from microkernels.scores.database import ignore
-from search.evaluator.cpu import CpuBackend, cpu_backend
+from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.tuner import store
 from search.tuner.measured import AnyScheme
 from search.tuner.tune import Stage

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from search.evaluator import backend_of
-from search.evaluator.protocol import Backend, Verdict
+from search.evaluator.interface.protocol import Backend, Verdict
 from search.flow.debug import ASSEMBLY, CHOICES, SCHEMES, SOURCE, tell
 from search.flow.recorded import VERDICT_SECONDS, Recalled, passed, recalled, tuned
 from search.tuner import store

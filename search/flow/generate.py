@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from search.evaluator import errors_of, target_of
-from search.evaluator.files import fold_batch_norm, load
-from search.evaluator.programs import ProgramKernel, anchored_for, around, build, target_of_anchor
-from search.evaluator.protocol import TargetError
+from search.evaluator.cpu.programs import ProgramKernel, anchored_for, around, build, target_of_anchor
+from search.evaluator.interface.files import fold_batch_norm, load
+from search.evaluator.interface.protocol import TargetError
 from search.flow.find import DEFAULT_BUDGET, MARKED, find
 from search.tuner.dtypes import typed
 from search.tuner.target import TARGETS, Target, Wanted, check_meant
@@ -22,7 +22,7 @@ from tiling.program.read import read
 from tiling.scheme.specifiers import SchemeError
 
 if TYPE_CHECKING:
-    from search.evaluator.gpu_programs import TwinProgramKernel
+    from search.evaluator.gpu.programs import TwinProgramKernel
     from search.evaluator.kernels import CpuKernel, GpuKernel, TwinKernel
 
 __all__ = ["fold_batch_norm", "generate_conv", "generate_matmul", "generate_program", "kernel_for", "load_kernel"]
@@ -233,7 +233,7 @@ def gpu_program_kernel(program: Sized, target: str) -> TwinProgramKernel:
             f"kernels of programs do not run on target={target!r} yet: cuda-twin computes them on a CPU, and its save "
             f"writes the CUDA text"
         )
-    from search.evaluator.gpu_programs import TwinProgramKernel
+    from search.evaluator.gpu.programs import TwinProgramKernel
 
     return TwinProgramKernel(program)
 

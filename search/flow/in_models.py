@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from microkernels.scores.database import ignore
-from search.evaluator.cpu import CpuBackend
-from search.evaluator.errors import is_worth_another_try
+from search.evaluator.cpu.backend import CpuBackend
+from search.evaluator.interface.errors import is_worth_another_try
 from search.tuner import store
 from search.tuner.measured import AnyScheme
 from tiling.machine import Timing

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from microkernels.ranking.offline import machine_catalog
 from microkernels.ranking.progress import shown as ranking_shown
-from search.evaluator.protocol import Backend
+from search.evaluator.interface.protocol import Backend
 from tiling.problem import Problem
 
 

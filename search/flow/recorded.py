@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from microkernels.scores.database import ignore
-from search.evaluator.errors import CandidateError, CompileError, is_worth_another_try
-from search.evaluator.protocol import Backend, Evaluator, Verdict
+from search.evaluator.interface.errors import CandidateError, CompileError, is_worth_another_try
+from search.evaluator.interface.protocol import Backend, Evaluator, Verdict
 from search.flow.debug import TIMINGS, tell
 from search.tuner import store
 from search.tuner.measured import AnyScheme

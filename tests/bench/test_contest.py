@@ -11,7 +11,7 @@ from bench.report.results import MODEL, OURS
 from bench.run.contest import contest
 from bench.run.layers import run_layer
 from cpu.runtime.processes.worker import CandidateError
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from search.flow.find import Found
 from search.tuner.measured import Measured
 from tests.support.search.made_up import PROBLEM, Made, made_up_backend

@@ -8,7 +8,7 @@ import pytest
 
 import bench.studies.deployed as deployed
 from cpu.runtime.processes.worker import CandidateError
-from search.evaluator.cpu import CpuEvaluator, cpu_backend
+from search.evaluator.cpu.backend import CpuEvaluator, cpu_backend
 from search.tuner import store
 from tiling.machine import Timing
 from tiling.text.notation import parse

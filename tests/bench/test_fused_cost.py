@@ -6,7 +6,7 @@ import pytest
 
 import bench.studies.fused as fused
 from cpu.runtime.processes.worker import CandidateError
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from search.tuner import store
 from tiling.machine import Timing
 from tiling.text.notation import parse

@@ -24,7 +24,7 @@ from bench.run.layers import run_layer
 from cpu.kernel.measure import WrongResult
 from cpu.reference.oracle import reference
 from cpu.runtime.numbers import from_bits, to_bits
-from search.evaluator.cuda import cuda_backend
+from search.evaluator.gpu.cuda import cuda_backend
 from tests.support.gpu.cases import product_scheme
 from tiling.epilogue import fused
 from tiling.operators import matmul

@@ -17,7 +17,7 @@ from bench.run.journal import alone, journal
 from bench.run.suites import plan
 from cpu.runtime.processes.worker import CandidateError, OutOfMemory, WorkerError
 from microkernels.ranking.offline import measuring_alone
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from tests.support.search.made_up import PROBLEM, Made, made_up_backend
 from tiling.epilogue import fused
 from tiling.machine import Timing

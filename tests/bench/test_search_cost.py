@@ -9,7 +9,7 @@ import bench.studies.search_cost as study
 from bench.report.curves import Curve, curves
 from bench.studies.search_cost import OURS, Reached, Searched, along, page, picture, together
 from cpu.runtime.processes.worker import CandidateError
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from tiling.operators import matmul
 from tiling.text.suite import Layer
 

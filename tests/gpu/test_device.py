@@ -12,7 +12,7 @@ from cpu.runtime.processes.worker import Worker
 from gpu.runtime.isolation import ADDRESSES
 from search import generate_conv, generate_matmul
 from search.conv import main as conv_command
-from search.evaluator.cuda import cuda_backend
+from search.evaluator.gpu.cuda import cuda_backend
 from search.matmul import main as matmul_command
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul

@@ -24,7 +24,7 @@ from gpu.model.space import candidates
 from gpu.runtime.compile import Cubin, compile_cubin
 from gpu.runtime.device import DeviceError, current_device, described
 from gpu.runtime.kernel import ArgumentError, check_array, choose, load
-from search.evaluator.gpu_measure import compiled
+from search.evaluator.gpu.measure import compiled
 from tests.support.gpu.cases import PROBLEM, SPLIT, check_on_twin, expected, integers, product_scheme
 from tests.support.gpu.compiling import needs_nvrtc
 from tests.support.gpu.fake_device import H200_TELLS, fake_array

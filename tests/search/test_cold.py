@@ -16,7 +16,7 @@ from microkernels.tile.isa import isa_named
 from search import generate_conv, generate_matmul
 from search.cost.predict import Predictor
 from search.evaluator import target_of
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from search.space.winograd import predicted, winograd_candidates
 from search.tuner import store
 from search.tuner.target import Wanted

@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from search import generate_conv
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from search.tuner import store
 from search.tuner.peaks import LOW, RECENT, Peaks
 from search.tuner.tune import BATCH, ROUNDS, tune
@@ -133,7 +133,7 @@ def kept_in_doubt():
 def test_a_choice_in_doubt_stays_while_the_machine_is_busy(kept_in_doubt, monkeypatch):
     schemes, key, kind = kept_in_doubt
     before = store.choice(key, kind)
-    monkeypatch.setattr("search.evaluator.cpu.busy", lambda threads: BUSY)
+    monkeypatch.setattr("search.evaluator.cpu.backend.busy", lambda threads: BUSY)
     monkeypatch.setattr("search.flow.find.tuned", lambda *_, **__: pytest.fail("measured on a busy machine"))
     with pytest.warns(RuntimeWarning, match="2 of 9 schemes were only timed while .* the choice is in doubt"):
         kernel = generate_conv(**SMALL)
@@ -142,7 +142,7 @@ def test_a_choice_in_doubt_stays_while_the_machine_is_busy(kept_in_doubt, monkey
 
 def test_the_models_choice_measures_nothing_however_doubtful(kept_in_doubt, monkeypatch):
     schemes, *_ = kept_in_doubt
-    monkeypatch.setattr("search.evaluator.cpu.busy", lambda threads: pytest.fail("nobody asked"))
+    monkeypatch.setattr("search.evaluator.cpu.backend.busy", lambda threads: pytest.fail("nobody asked"))
     kernel = generate_conv(**{**SMALL, "tune": "model", "budget": 3.0})
     assert kernel.scheme == schemes[2] and kernel.timing.disturbed
 
@@ -157,9 +157,9 @@ def test_a_choice_in_doubt_is_measured_again_beside_its_rivals(quiet, kept_in_do
         visited.append(scheme)
         return Timing((speeds[scheme.text],) * 5, 100.0, "" if quiet else BUSY)
 
-    monkeypatch.setattr("search.evaluator.cpu.busy", lambda threads: "")
-    monkeypatch.setattr("search.evaluator.cpu.CpuEvaluator.measure", measure)
-    monkeypatch.setattr("search.evaluator.cpu.CpuBackend.candidates", lambda *_: pytest.fail("searched anew"))
+    monkeypatch.setattr("search.evaluator.cpu.backend.busy", lambda threads: "")
+    monkeypatch.setattr("search.evaluator.cpu.backend.CpuEvaluator.measure", measure)
+    monkeypatch.setattr("search.evaluator.cpu.backend.CpuBackend.candidates", lambda *_: pytest.fail("searched anew"))
     monkeypatch.setattr("cpu.runtime.machine.neighbours.disturbance", lambda *_: "")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of the last check, on a machine that is busy now

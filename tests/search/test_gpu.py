@@ -16,9 +16,9 @@ import gpu.runtime.device
 import gpu.runtime.kernel
 import gpu.runtime.loaded
 import gpu.runtime.nvrtc
-import search.evaluator.cuda
-import search.evaluator.gpu
-import search.evaluator.twin
+import search.evaluator.gpu.backend
+import search.evaluator.gpu.cuda
+import search.evaluator.gpu.twin
 from cpu.kernel.measure import WrongResult
 from cpu.reference.oracle import reference
 from cpu.runtime.compiler.cache_folder import limit_bytes
@@ -33,9 +33,9 @@ from gpu.runtime.nvrtc import CompilerMissing
 from gpu.twin.launch import Run
 from search import generate_conv, generate_matmul
 from search.conv import main as conv_command
-from search.evaluator.gpu import gpu_target
-from search.evaluator.gpu_check import exact_case, real_case, stepwise
-from search.evaluator.gpu_report import reason
+from search.evaluator.gpu.backend import gpu_target
+from search.evaluator.gpu.check import exact_case, real_case, stepwise
+from search.evaluator.gpu.report import reason
 from search.flow.find import find
 from search.matmul import main as matmul_command
 from search.tuner.dtypes import on_gpu
@@ -63,8 +63,8 @@ def no_device(monkeypatch):
     def missing():
         raise CompilerMissing("NVRTC cannot be loaded, which compiles CUDA kernels: pip install 'tilewright[nvrtc]'")
 
-    monkeypatch.setattr(search.evaluator.gpu, "current_device", absent)
-    monkeypatch.setattr(search.evaluator.cuda, "current_device", absent)
+    monkeypatch.setattr(search.evaluator.gpu.backend, "current_device", absent)
+    monkeypatch.setattr(search.evaluator.gpu.cuda, "current_device", absent)
     monkeypatch.setattr(gpu.runtime.device, "current", absent)
     monkeypatch.setattr(gpu.runtime.loaded, "current", absent)
     monkeypatch.setattr(gpu.runtime.nvrtc, "_bindings", missing)
@@ -96,7 +96,9 @@ def test_choosing_predicts_only_what_it_compiles_and_its_time_counts(monkeypatch
     compiled, predicted = [], []
     monkeypatch.setattr(gpu.runtime.kernel, "spilled", spilled)
     monkeypatch.setattr(gpu.runtime.kernel, "compile_cubin", lambda *_: None)
-    monkeypatch.setattr(search.evaluator.gpu, "predict", lambda s, device: predicted.append(s) or predict(s, device))
+    monkeypatch.setattr(
+        search.evaluator.gpu.backend, "predict", lambda s, device: predicted.append(s) or predict(s, device)
+    )
     found = find(matmul(m=64, n=64, k=64), gpu_target("cuda", "f16", "A100"), tune="model")
     assert predicted == compiled == list(found.ranked[:2]) and found.scheme == compiled[1]
     assert found.seconds >= 0.2
@@ -216,7 +218,7 @@ def test_running_without_a_device_is_refused(capsys):
 def test_another_device_than_the_one_that_is_here(fake_device, no_device, monkeypatch, capsys):
     monkeypatch.setattr(gpu.runtime.device, "current", CURRENT)
     monkeypatch.setattr(gpu.runtime.loaded, "current", CURRENT)
-    monkeypatch.setattr(search.evaluator.gpu, "current_device", CURRENT_DEVICE)
+    monkeypatch.setattr(search.evaluator.gpu.backend, "current_device", CURRENT_DEVICE)
     arguments = ["--target", "cuda", "--device", "A100", "--shape", PRODUCT]
     assert matmul_command(arguments) == 1
     assert "the GPU here is NVIDIA H200, not A100" in capsys.readouterr().err
@@ -304,7 +306,7 @@ def test_a_wrong_kernel_is_nobodys_choice(monkeypatch, capsys):
     def wrong(source, *inputs, seed=0):
         return Run(np.full(source.scheme.problem.output.shape, 7, np.float32), 0)
 
-    monkeypatch.setattr(search.evaluator.twin, "run_on_twin", wrong)
+    monkeypatch.setattr(search.evaluator.gpu.twin, "run_on_twin", wrong)
     assert matmul_command(["--target", "cuda-twin", "--shape", PRODUCT]) == 1
     printed = capsys.readouterr()
     assert printed.out == "" and "the kernel failed: wrong result" in printed.err and "instead of" in printed.err
@@ -377,9 +379,9 @@ def test_a_products_own_b_and_its_bias_are_told_apart():
 
 
 def test_generate_for_the_device_loads_the_choice(monkeypatch):
-    monkeypatch.setattr(search.evaluator.gpu, "current_device", lambda: DEVICES["A100"])
-    monkeypatch.setattr(search.evaluator.cuda, "load", lambda scheme: Kernel(emit(scheme), None))
-    monkeypatch.setattr(search.evaluator.cuda.CudaBackend, "compiler", "NVRTC")
+    monkeypatch.setattr(search.evaluator.gpu.backend, "current_device", lambda: DEVICES["A100"])
+    monkeypatch.setattr(search.evaluator.gpu.cuda, "load", lambda scheme: Kernel(emit(scheme), None))
+    monkeypatch.setattr(search.evaluator.gpu.cuda.CudaBackend, "compiler", "NVRTC")
     kernel = generate_matmul(m=40, n=24, k=56, target="cuda", dtype="bf16")
     assert kernel.scheme == rank(matmul(m=40, n=24, k=56, dtype="bf16"), DEVICES["A100"])[0].scheme
 

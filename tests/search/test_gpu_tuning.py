@@ -22,9 +22,9 @@ from gpu.runtime.isolation import ending_on_a_fault
 from gpu.runtime.kernel import load
 from gpu.runtime.timer import HEAD_START
 from search import generate_matmul
-from search.evaluator import gpu_measure
-from search.evaluator.cuda import cuda_backend
-from search.evaluator.gpu_check import exact_case, placed, real_case
+from search.evaluator.gpu import measure as gpu_measure
+from search.evaluator.gpu.check import exact_case, placed, real_case
+from search.evaluator.gpu.cuda import cuda_backend
 from search.flow.find import find
 from search.flow.recorded import passed
 from search.matmul import main as matmul_command
@@ -113,7 +113,7 @@ def test_a_kept_choice_that_does_not_compile_here_is_searched_again(stand_in, mo
             raise nvrtc.CompileError("NVRTC refused the kernel")
         return compiled(source, architecture)
 
-    monkeypatch.setattr("search.evaluator.gpu.compile_cubin", compile)
+    monkeypatch.setattr("search.evaluator.gpu.backend.compile_cubin", compile)
     assert generate_matmul(m=40, n=24, k=56, target="cuda").scheme == first
 
 
@@ -129,7 +129,7 @@ def test_a_kept_choice_that_does_not_load_here_is_searched_again(error, stand_in
             raise error
         return loaded(scheme)
 
-    monkeypatch.setattr("search.evaluator.cuda.load", fail)
+    monkeypatch.setattr("search.evaluator.gpu.cuda.load", fail)
     refused = [kept]
     assert generate_matmul(m=40, n=24, k=56, target="cuda").scheme == first
     refused = [kept, first]
@@ -148,7 +148,7 @@ def test_a_finalist_that_does_not_compile_gives_way_to_the_next(stand_in, monkey
             raise nvrtc.CompileError("NVRTC refused the kernel")
         return compiled(source, architecture)
 
-    monkeypatch.setattr("search.evaluator.gpu.compile_cubin", compile)
+    monkeypatch.setattr("search.evaluator.gpu.backend.compile_cubin", compile)
     outcome = Outcome(finalists[0], 2, 0, False, tuple(finalists), (finalists[1],))
     with closing(backend.evaluator(PROBLEM)) as evaluator:
         assert passed(backend, evaluator, outcome, seed=0).outcome.best == finalists[1]
@@ -192,11 +192,11 @@ def test_one_scheme_is_checked_and_timed(stand_in, capsys, monkeypatch):
 def test_the_budget_begins_once_device_and_compiler_are_ready(stand_in, monkeypatch):
     backend, schemes = few(1)
     steps = []
-    monkeypatch.setattr("search.evaluator.cuda.Worker.call", lambda self, function, **_: steps.append(function))
+    monkeypatch.setattr("search.evaluator.gpu.cuda.Worker.call", lambda self, function, **_: steps.append(function))
     outcome = Outcome(Measured(schemes[0], (Timing((1.0,), 1.0),)), 1, 0, False)
     monkeypatch.setattr("search.flow.find.tuned", lambda *_, **__: (steps.append("tune") or outcome, 0))
     find(matmul(m=40, n=24, k=56), backend.target, verify=False)
-    assert steps == ["search.evaluator.gpu_measure:ready", "search.evaluator.gpu_measure:compiler_ready", "tune"]
+    assert steps == ["search.evaluator.gpu.measure:ready", "search.evaluator.gpu.measure:compiler_ready", "tune"]
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_a_candidate_waits_for_nothing_but_its_own_kernel(fresh, monkeypatch):
     loaded, load = [], cupy.cuda.Module.load
     monkeypatch.setattr(cupy.cuda.Module, "load", lambda self, code: loaded.append(code) or load(self, code))
     monkeypatch.setattr(cupy.ndarray, "fill", None)
-    monkeypatch.setattr("search.evaluator.gpu_check.reference", None)
+    monkeypatch.setattr("search.evaluator.gpu.check.reference", None)
     monkeypatch.setattr(cupy, "asarray", None)
     assert gpu_measure.scheme(**job, seconds=0.01)["samples"]
     (code,) = loaded
@@ -240,7 +240,7 @@ def test_nvrtc_is_warm_before_a_candidates_time_begins(stand_in, monkeypatch):
 def test_a_device_that_does_not_see_a_wrong_output_is_not_used(fresh, monkeypatch):
     """Every element of one that no kernel wrote has to be found wrong."""
     backend, (scheme,) = few(1)
-    monkeypatch.setattr("search.evaluator.gpu_check.outside", lambda *_: PROBLEM.output.elements - 1)
+    monkeypatch.setattr("search.evaluator.gpu.check.outside", lambda *_: PROBLEM.output.elements - 1)
     job = {key: value for key, value in backend.job(scheme).items() if key != "scheme"}
     with pytest.raises(RuntimeError, match="finds 959 of 960 outputs wrong that no kernel has written"):
         gpu_measure.ready(**job)
@@ -276,7 +276,7 @@ def test_numpy_looks_closer_only_where_the_device_finds_something(fresh, monkeyp
     right = as_output(PROBLEM, exact.case.expected)
     brought = []
     monkeypatch.setattr(
-        "search.evaluator.gpu_check.from_device", lambda *given: brought.append(1) or from_device(*given)
+        "search.evaluator.gpu.check.from_device", lambda *given: brought.append(1) or from_device(*given)
     )
     exact.check(right)
     assert not brought
@@ -295,7 +295,7 @@ def test_the_counting_kernel_compiles(dtype, elements):
 
 def test_a_device_that_cannot_be_used_is_no_candidates_fault(stand_in, monkeypatch):
     backend, schemes = few(1)
-    monkeypatch.setattr("search.evaluator.cuda.READY_SECONDS", 1e-9)
+    monkeypatch.setattr("search.evaluator.gpu.cuda.READY_SECONDS", 1e-9)
     with pytest.raises(WorkerError, match="the device cannot be used: no answer within"):
         tune(backend, schemes, budget=5.0)
     assert store.measured(backend.key(PROBLEM)) == {}

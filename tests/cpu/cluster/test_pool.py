@@ -21,8 +21,8 @@ from microkernels.ranking.rank import RankingError
 from microkernels.scores.records import load
 from microkernels.tile.isa import PORTABLE
 from microkernels.tile.space import quick
-from search.evaluator.cpu import cpu_backend
-from search.evaluator.cpu_cluster import ClusterEvaluator
+from search.evaluator.cpu.backend import cpu_backend
+from search.evaluator.cpu.cluster import ClusterEvaluator
 from search.flow.find import find
 from search.tuner import store
 from tests.support.running.cluster import cluster, notes
@@ -159,7 +159,7 @@ def made_up(monkeypatch, peaks):
 
         close = staticmethod(lambda: None)
 
-    monkeypatch.setattr("search.evaluator.cpu_cluster.ClusterPool", Workers)
+    monkeypatch.setattr("search.evaluator.cpu.cluster.ClusterPool", Workers)
     backend = cpu_backend("portable")
     here = SimpleNamespace(close=lambda: None)
     schemes = backend.candidates(backend.problem(matmul(m=24, n=24, k=24)))

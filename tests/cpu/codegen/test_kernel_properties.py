@@ -25,7 +25,7 @@ from cpu.runtime.machine.host import host, supports
 from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.catalog import Catalog
 from microkernels.tile.isa import EVERY_ISA, ISAS, isa_named
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from search.space.sample import random_schemes
 from tests import exactness
 from tests.support.kernels import random_cases

@@ -23,7 +23,7 @@ from microkernels.tile.estimate import estimate
 from microkernels.tile.isa import isa_named
 from microkernels.tile.matrix import registers_of, runs_of
 from microkernels.tile.microkernel import parse as parse_microkernel
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from tests.support.kernels.guard import PLACES, check_guarded
 from tests.support.kernels.matrix_cases import ISA, NUMBERS
 from tests.support.kernels.random_cases import case
@@ -254,9 +254,9 @@ def test_random_schemes(dtype, row):
 
 def test_vectors_take_over_where_the_system_withholds_tile_registers(monkeypatch):
     isa = isa_named("amxbf16")
-    monkeypatch.setattr("search.evaluator.cpu.host", lambda: replace(host(), flags=frozenset(isa.cpu_flags)))
+    monkeypatch.setattr("search.evaluator.cpu.backend.host", lambda: replace(host(), flags=frozenset(isa.cpu_flags)))
     for given, name in ((True, "amxbf16"), (False, "avx512bf16")):
-        monkeypatch.setattr("search.evaluator.cpu.tiles_given", lambda given=given: given)
+        monkeypatch.setattr("search.evaluator.cpu.backend.tiles_given", lambda given=given: given)
         assert cpu_backend(dtype="bf16").isa.name == name
 
 
@@ -430,7 +430,7 @@ assert libc.sigaltstack(ctypes.byref(Stack(ctypes.addressof(memory), 0, 4096)), 
 from cpu.runtime.machine.host import tiles_given
 from cpu.kernel.callable import CpuError, build
 from microkernels.tile.isa import isa_named
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from tiling.text.notation import parse
 from tiling.operators import conv2d
 from tiling.problem import ProblemError

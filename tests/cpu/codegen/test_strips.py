@@ -16,7 +16,7 @@ from microkernels.scores.catalog import Catalog
 from microkernels.tile.isa import isa_named
 from search.cost.copies import after_copy
 from search.cost.predict import Predictor
-from search.evaluator.cpu import CpuBackend
+from search.evaluator.cpu.backend import CpuBackend
 from search.space.explain import explain
 from search.space.space import Candidate, trusted
 from search.space.strips import with_strips

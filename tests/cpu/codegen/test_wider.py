@@ -7,7 +7,7 @@ from cpu.kernel.callable import build
 from cpu.reference.oracle import integers, part_written, reference
 from cpu.reference.winograd import winograd_integers
 from microkernels.tile.isa import ISAS, isa_named
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from search.flow.generate import kernel_for
 from tiling.epilogue import fused
 from tiling.operators import conv2d, in_order, in_wider, matmul

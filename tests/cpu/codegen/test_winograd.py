@@ -22,7 +22,7 @@ from cpu.reference.winograd import winograd_bound
 from microkernels.tile.isa import ISAS
 from search import generate_conv
 from search.conv import main
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from search.space.winograd import blocks, predicted, winograd_candidates
 from tests.exactness import FAR
 from tests.support.kernels.guard import PLACES, check_guarded

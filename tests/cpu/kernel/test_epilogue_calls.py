@@ -16,7 +16,7 @@ from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.timer import time_calls
 from search import generate_conv, generate_matmul, load_kernel
 from search.cost.volume import traffic
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from search.tuner import store
 from tests.support.kernels.cases import CASES, POINTWISE, kernel_of
 from tests.support.search.searching import SCHEME, SHAPE, conv

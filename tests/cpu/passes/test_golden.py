@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from search.commands.passes import loops_text
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from tests.support.golden import GOLDEN, check_golden
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul

@@ -16,7 +16,7 @@ from gpu.runtime import export_program
 from gpu.runtime.export_program import program_files
 from gpu.runtime.nvrtc import CompilerMissing
 from gpu.runtime.program import Compiled
-from search.evaluator.gpu_programs import TwinProgramKernel
+from search.evaluator.gpu.programs import TwinProgramKernel
 from tests.support.gpu.driver import OWN, STAND_IN, WARNINGS, headers
 from tests.support.gpu.programs import program_of
 from tiling.program.dtypes import WIDTH

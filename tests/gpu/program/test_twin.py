@@ -14,7 +14,7 @@ from cpu.reference.programs import evaluate
 from gpu.codegen.loops.emit import emit_program
 from gpu.passes import bind_points
 from gpu.twin.launch import TwinError
-from search.evaluator.gpu_programs import TwinProgramKernel
+from search.evaluator.gpu.programs import TwinProgramKernel
 from tests.support.gpu.programs import PROGRAMS, expected, on_twin, program_of, survives
 from tests.support.programs.programs import (
     ATTENTION,

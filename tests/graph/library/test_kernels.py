@@ -1,7 +1,7 @@
 """`graph.library.kernels`: what a model's team needs of each kernel."""
 
 from graph.library.kernels import Kernels
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from tiling.operators import conv2d
 from tiling.rewrite.pointwise import pointwise2d
 from tiling.text.notation import parse

@@ -19,7 +19,7 @@ from onnx.reference import ReferenceEvaluator
 import cpu.passes.program.bind_tasks as bind_tasks
 import cpu.passes.program.place_rows as place_rows
 from graph import CompiledModel, compile_model
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from tests.support.kernels.sanitizers import FLAGS, without_sanitizers
 from tests.support.models.onnx_models import attention_network, whole
 from tests.support.models.saved import COUNTING, built, ran

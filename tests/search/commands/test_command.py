@@ -20,7 +20,7 @@ from microkernels.scores.records import record
 from microkernels.tile.estimate import estimate
 from microkernels.tile.isa import PORTABLE
 from microkernels.tile.space import quick
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from search.matmul import main as matmul_command
 from search.tuner import store
 from tests.support.search.searching import SCHEME, SHAPE, conv

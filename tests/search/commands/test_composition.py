@@ -9,7 +9,7 @@ from microkernels.tile.microkernel import parse as microkernel
 from search.commands import composition
 from search.commands.composition import Composed, as_text, shares_of, users
 from search.conv import main as conv
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from search.flow.find import find
 from search.matmul import main as matmul_command
 from tiling.operators import conv2d, matmul

@@ -86,9 +86,9 @@ def test_the_models_choice(capsys, monkeypatch):
 def bare(monkeypatch):
     """A CPU that runs nothing but the portable instruction set, where no kernel is compiled and none ranked."""
     lacking = replace(host(), flags=frozenset())
-    for module in ("cpu.runtime.machine.host", "search.evaluator.cpu", "search.evaluator.cpu_machine"):
+    for module in ("cpu.runtime.machine.host", "search.evaluator.cpu.backend", "search.evaluator.cpu.machine"):
         monkeypatch.setattr(f"{module}.host", lambda: lacking)
-    monkeypatch.setattr("search.evaluator.cpu.build", None)
+    monkeypatch.setattr("search.evaluator.cpu.backend.build", None)
     monkeypatch.setattr("search.commands.products.rank_first", None)
 
 

@@ -14,7 +14,7 @@ import pytest
 import search
 from cpu.reference.programs import evaluate
 from cpu.runtime.machine.host import host
-from search.evaluator.programs import PASS_NAMES
+from search.evaluator.cpu.programs import PASS_NAMES
 from search.program import main
 from tests.support.programs.programs import SOFTMAX
 from tiling.problem import ProblemError
@@ -97,7 +97,7 @@ def test_passes_are_shown(capsys, tmp_path):
 
 def test_loops_are_shown_of_an_instruction_set_that_this_cpu_does_not_run(capsys, monkeypatch):
     lacking = replace(host(), flags=frozenset())
-    monkeypatch.setattr("search.evaluator.cpu.host", lambda: lacking)
+    monkeypatch.setattr("search.evaluator.cpu.backend.host", lambda: lacking)
     given = ["y[i] = x[i] * 2", "--shape", "i=100", "--isa", "avx512f"]
     assert main([*given, "--show-passes", "vectors"]) == 0
     assert "load(x + [i])" in capsys.readouterr().out

@@ -11,7 +11,7 @@ from cpu.reference.oracle import integers, reference
 from microkernels.scores.database import data_folder
 from search import generate_conv, generate_matmul, load_kernel
 from search.evaluator import target_of
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from search.tuner import store
 from tests.support.search.searching import PROBLEM
 from tiling.machine import Timing
@@ -29,7 +29,7 @@ def test_generate_conv_is_the_kernel_and_remembers(monkeypatch):
     assert np.array_equal(out, reference(PROBLEM, x, w))
     assert "conv2d" in kernel.source and kernel.scheme.text in kernel.source
     assert kernel.timing.seconds > 0 and kernel.timing.peak_gflops > 0 and len(kernel.timing.samples) >= 5
-    monkeypatch.setattr("search.evaluator.cpu.CpuBackend.candidates", lambda *_: pytest.fail("searched again"))
+    monkeypatch.setattr("search.evaluator.cpu.backend.CpuBackend.candidates", lambda *_: pytest.fail("searched again"))
     assert generate_conv(**arguments).scheme == kernel.scheme
 
 
@@ -159,9 +159,9 @@ def test_a_model_choice_lasts_as_long_as_its_ranking(monkeypatch):
     arguments = dict(c=8, h=11, w=11, k=16, r=3, s=3, isa="portable")
     generate_conv(**arguments)
     asked = []
-    monkeypatch.setattr("search.evaluator.cpu.revision", lambda *_: "after another ranking")
+    monkeypatch.setattr("search.evaluator.cpu.backend.revision", lambda *_: "after another ranking")
     monkeypatch.setattr(
-        "search.evaluator.cpu.CpuBackend.candidates",
+        "search.evaluator.cpu.backend.CpuBackend.candidates",
         lambda self, problem: (
             asked.append(problem) or [parse(problem, "R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,8) V(k,4)")]
         ),

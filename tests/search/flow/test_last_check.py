@@ -11,8 +11,8 @@ from cpu.kernel.export import ExportError
 from cpu.runtime.compiler.toolchain import CompileError
 from cpu.runtime.processes.worker import CandidateError
 from search import generate_conv
-from search.evaluator.cpu import CpuBackend, cpu_backend
-from search.evaluator.protocol import Verdict
+from search.evaluator.cpu.backend import CpuBackend, cpu_backend
+from search.evaluator.interface.protocol import Verdict
 from search.flow.find import Found, find
 from search.tuner import store
 from search.tuner.measured import Measured
@@ -48,12 +48,12 @@ def made_up_backend(monkeypatch, tmp_path):
                 raise faults[place]
             return Verdict(Timing((9.0,), 70.0), 0.0)
 
-        monkeypatch.setattr("search.evaluator.cpu.CpuEvaluator.verify", verify)
+        monkeypatch.setattr("search.evaluator.cpu.backend.CpuEvaluator.verify", verify)
         return checked
 
     best, *others = FINALISTS
     monkeypatch.setattr("search.commands.products.rank_first", lambda *_: None)
-    monkeypatch.setattr("search.evaluator.cpu.CpuBackend.candidates", lambda *_: [m.scheme for m in FINALISTS])
+    monkeypatch.setattr("search.evaluator.cpu.backend.CpuBackend.candidates", lambda *_: [m.scheme for m in FINALISTS])
     outcome = Outcome(best, 3, 0, False, tuple(FINALISTS), tuple(others))
     monkeypatch.setattr("search.flow.find.tuned", lambda *_, **__: (outcome, 0))
     return backend
@@ -73,7 +73,7 @@ def test_the_report_is_printed_where_saving_fails(made_up_backend, monkeypatch, 
         raise ExportError("full")
 
     made_up_backend({})
-    monkeypatch.setattr("search.evaluator.cpu.CpuBackend.save", save)
+    monkeypatch.setattr("search.evaluator.cpu.backend.CpuBackend.save", save)
     assert search("--json", "--emit", str(tmp_path / "out")) == 1
     printed = capsys.readouterr()
     report = json.loads(printed.out)
@@ -160,7 +160,7 @@ def test_what_was_measured_to_be_faster_is_taken_unmeasured_with_its_timing(made
     assert generate_conv(**ARGUMENTS).scheme == FINALISTS[0].scheme
     best = FINALISTS[2]
     store.choose(cpu_backend("portable").key(LAST_PROBLEM), "measure", best.scheme.text, best.timing)
-    monkeypatch.setattr("search.evaluator.cpu.CpuBackend.candidates", lambda *_: pytest.fail("searched again"))
+    monkeypatch.setattr("search.evaluator.cpu.backend.CpuBackend.candidates", lambda *_: pytest.fail("searched again"))
     kernel = generate_conv(**ARGUMENTS)
     assert kernel.scheme == best.scheme and kernel.timing == best.timing
 
@@ -179,7 +179,7 @@ def test_a_ctrl_c_after_the_tuning_costs_only_what_was_to_follow(step, made_up_b
             return real(*arguments)
 
         monkeypatch.setattr(owner, step, once)
-    monkeypatch.setattr("search.evaluator.cpu_report.explain", lambda *_: "because")
+    monkeypatch.setattr("search.evaluator.cpu.report.explain", lambda *_: "because")
     assert search("--json", "--explain", "--emit", str(tmp_path / "out")) == 130
     report = json.loads(capsys.readouterr().out)
     assert report["interrupted"] and report["scheme"] == choice() == FINALISTS[0].scheme.text
@@ -195,7 +195,7 @@ def refuse(monkeypatch, refused):
             raise CompileError("the compiler failed with status 1")
         return real(self, scheme, timing)
 
-    monkeypatch.setattr("search.evaluator.cpu.CpuBackend.build", build)
+    monkeypatch.setattr("search.evaluator.cpu.backend.CpuBackend.build", build)
 
 
 @pytest.mark.parametrize("tune", ["model", "measure"])

@@ -9,7 +9,7 @@ from microkernels.tile.isa import ISAS
 from microkernels.tile.microkernel import microkernel_of
 from microkernels.tile.microkernel import parse as parse_microkernel
 from search import generate_conv
-from search.evaluator.cpu import cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
 from tiling.arguments import ArgumentError
 from tiling.arrays.access import access_of
 from tiling.epilogue import fused

@@ -10,7 +10,7 @@ from typing import Any
 from cpu.cluster.pool import ClusterPool
 from cpu.runtime.processes.pool import Task
 from cpu.runtime.processes.worker import CandidateError
-from search.evaluator.protocol import CANDIDATE_SECONDS, Evaluator, Verdict
+from search.evaluator.interface.protocol import CANDIDATE_SECONDS, Evaluator, Verdict
 from search.tuner.measured import AnyScheme
 from search.tuner.peaks import Peaks
 from search.tuner.tune import BATCH, SHORT

@@ -8,7 +8,7 @@ from cpu.codegen.emit import VERSION, emit
 from cpu.runtime.machine.host import host
 from cpu.runtime.plural import plural
 from microkernels.tile.isa import isa_named, lacking
-from search.evaluator.protocol import Details
+from search.evaluator.interface.protocol import Details
 from search.space.candidates import Knowledge, predicted
 from search.space.explain import RUNNERS_UP, explain, microseconds
 from search.space.winograd import WinogradCandidate, explain_winograd

@@ -25,10 +25,10 @@ from microkernels.scores.shipped import known, revision
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
 from search.cost.volume import tasks
-from search.evaluator.cpu_cluster import ClusterEvaluator
-from search.evaluator.cpu_machine import machine_of
-from search.evaluator.cpu_report import details, explained
-from search.evaluator.protocol import CANDIDATE_SECONDS, Details, Evaluator, Verdict
+from search.evaluator.cpu.cluster import ClusterEvaluator
+from search.evaluator.cpu.machine import machine_of
+from search.evaluator.cpu.report import details, explained
+from search.evaluator.interface.protocol import CANDIDATE_SECONDS, Details, Evaluator, Verdict
 from search.space import candidates
 from search.space.candidates import Knowledge
 from search.tuner import store
@@ -109,7 +109,7 @@ def cpu_backend(
 
 @dataclass(frozen=True)
 class CpuBackend:
-    """`search.evaluator.protocol.Backend` of this CPU."""
+    """`search.evaluator.interface.protocol.Backend` of this CPU."""
 
     target: Target
 

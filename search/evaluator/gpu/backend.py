@@ -22,8 +22,8 @@ from gpu.runtime.device import DeviceError, current_device, is_a
 from gpu.runtime.export import save
 from gpu.runtime.kernel import choose
 from gpu.runtime.nvrtc import CompilerMissing
-from search.evaluator.gpu_report import Compiled, details, explain
-from search.evaluator.protocol import Details, direct
+from search.evaluator.gpu.report import Compiled, details, explain
+from search.evaluator.interface.protocol import Details, direct
 from search.space.explain import RUNNERS_UP
 from search.tuner.dtypes import on_gpu
 from search.tuner.measured import AnyScheme
@@ -71,7 +71,7 @@ def fingerprint_of(device: Device) -> str:
 
 @dataclass(frozen=True)
 class GpuBackend:
-    """The part of `search.evaluator.protocol.Backend` that both GPU targets share."""
+    """The part of `search.evaluator.interface.protocol.Backend` that both GPU targets share."""
 
     target: Target
 

@@ -8,7 +8,7 @@ from cpu.runtime.machine.host import MachineError
 from cpu.runtime.processes.worker import CandidateError, OutOfMemory, WorkerError, is_worth_another_try
 from microkernels.ranking.rank import RankingError
 from microkernels.scores.database import StoreError
-from search.evaluator.protocol import TargetError
+from search.evaluator.interface.protocol import TargetError
 from search.tuner.tune import TuningError
 from tiling.arguments import ArgumentError
 from tiling.problem import ProblemError

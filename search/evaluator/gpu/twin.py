@@ -12,9 +12,9 @@ from cpu.runtime.processes.worker import CandidateError
 from gpu.codegen.loops.scheme import emit_scheme, is_loops
 from gpu.codegen.program import Source
 from gpu.twin.launch import TwinError, run_on_twin
-from search.evaluator.gpu import GpuBackend
-from search.evaluator.gpu_check import exact_case
-from search.evaluator.protocol import Evaluator, Verdict, direct
+from search.evaluator.gpu.backend import GpuBackend
+from search.evaluator.gpu.check import exact_case
+from search.evaluator.interface.protocol import Evaluator, Verdict, direct
 from search.tuner.measured import AnyScheme
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
@@ -57,7 +57,7 @@ class TwinKernel:
 
 
 class TwinBackend(GpuBackend):
-    """`search.evaluator.protocol.Backend` of the twin. Nothing is timed, so nothing is kept."""
+    """`search.evaluator.interface.protocol.Backend` of the twin. Nothing is timed, so nothing is kept."""
 
     def problem(self, problem: Problem) -> Problem:
         """As for a GPU. Also raises ProblemError for more multiply-adds than the twin computes in about a minute."""

@@ -20,7 +20,7 @@ from cpu.reference.programs import evaluate
 from cpu.runtime.machine.host import host
 from cpu.runtime.numbers import from_bits
 from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
-from search.evaluator.cpu import cpu_target
+from search.evaluator.cpu.backend import cpu_target
 from search.tuner.target import Target, Wanted
 from tiling.arguments import ArgumentError
 from tiling.loops.listing import listing

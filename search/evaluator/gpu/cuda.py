@@ -17,8 +17,8 @@ from gpu.runtime.compile import compiler_name
 from gpu.runtime.device import DeviceError, current_device, driver_version
 from gpu.runtime.isolation import ADDRESSES
 from gpu.runtime.kernel import Kernel, load
-from search.evaluator.gpu import GpuBackend, gpu_target
-from search.evaluator.protocol import CANDIDATE_SECONDS, Verdict, direct
+from search.evaluator.gpu.backend import GpuBackend, gpu_target
+from search.evaluator.interface.protocol import CANDIDATE_SECONDS, Verdict, direct
 from search.tuner import store
 from search.tuner.measured import AnyScheme
 from search.tuner.tune import BATCH
@@ -42,7 +42,7 @@ def cuda_backend(dtype: str) -> CudaBackend:
 
 
 class CudaBackend(GpuBackend):
-    """`search.evaluator.protocol.Backend` of the GPU that is here."""
+    """`search.evaluator.interface.protocol.Backend` of the GPU that is here."""
 
     @cached_property
     def compiler(self) -> str:
@@ -108,7 +108,7 @@ class CudaEvaluator:
         job = {**_job(self.problem), "schemes": texts, "architecture": self.architecture}
         patience = min(patience, CANDIDATE_SECONDS)
         try:
-            return dict(self._compiler.call("search.evaluator.gpu_measure:compiled", timeout=patience, **job))
+            return dict(self._compiler.call("search.evaluator.gpu.measure:compiled", timeout=patience, **job))
         except CandidateError as error:
             return dict.fromkeys(texts, error.reason)
 
@@ -117,7 +117,7 @@ class CudaEvaluator:
         job = {**_job(self.problem), "scheme": scheme.text, "seconds": seconds}
         patience = min(patience, CANDIDATE_SECONDS)
         try:
-            found = self._device.call("search.evaluator.gpu_measure:scheme", timeout=patience, **job)
+            found = self._device.call("search.evaluator.gpu.measure:scheme", timeout=patience, **job)
         except CandidateError as error:
             return error.reason
         return Timing.of(found)
@@ -125,20 +125,20 @@ class CudaEvaluator:
     def verify(self, scheme: AnyScheme, seconds: float, seed: int) -> Verdict:
         job = {**_job(self.problem), "scheme": scheme.text, "seconds": seconds, "seed": seed}
         with closing(_worker()) as worker:
-            found = worker.call("search.evaluator.gpu_measure:verdict", timeout=READY_SECONDS, **job)
+            found = worker.call("search.evaluator.gpu.measure:verdict", timeout=READY_SECONDS, **job)
         return Verdict(Timing.of(found), found["max_error"])
 
     def _make_ready(self) -> None:
         """Opens the device in the worker before a candidate's time begins; after a crash, in a new worker."""
         try:
-            self._device.call("search.evaluator.gpu_measure:ready", timeout=READY_SECONDS, **_job(self.problem))
+            self._device.call("search.evaluator.gpu.measure:ready", timeout=READY_SECONDS, **_job(self.problem))
         except CandidateError as error:
             raise WorkerError(f"the device cannot be used: {error.reason}") from error
 
     def _load_compiler(self) -> None:
         try:
             job = {"architecture": self.architecture}
-            self._compiler.call("search.evaluator.gpu_measure:compiler_ready", timeout=READY_SECONDS, **job)
+            self._compiler.call("search.evaluator.gpu.measure:compiler_ready", timeout=READY_SECONDS, **job)
         except CandidateError as error:
             raise WorkerError(f"NVRTC cannot be used: {error.reason}") from error
 

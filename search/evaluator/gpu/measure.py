@@ -20,8 +20,8 @@ from gpu.runtime.device import current_device
 from gpu.runtime.isolation import ending_on_a_fault
 from gpu.runtime.kernel import Kernel, load
 from gpu.runtime.timer import HEAD_START, event_seconds, timed
-from search.evaluator.gpu_check import Placed, exact_case, placed, real_case
-from search.evaluator.protocol import direct
+from search.evaluator.gpu.check import Placed, exact_case, placed, real_case
+from search.evaluator.interface.protocol import direct
 from search.tuner.dtypes import on_gpu
 from tiling.problem import Problem
 from tiling.scheme.specifiers import SchemeError
@@ -83,7 +83,7 @@ def scheme(*, op: str, shape: str, dtype: str, scheme: str, seconds: float) -> d
 def verdict(*, op: str, shape: str, dtype: str, scheme: str, seconds: float, seed: int) -> dict[str, Any]:
     """As `scheme`, plus "max_error": the largest error on random reals of `seed` against float64.
 
-    Raises WrongResult where integers are not exact or an error exceeds its bound (`search.evaluator.gpu_check`).
+    Raises WrongResult where integers are not exact or an error exceeds its bound (`search.evaluator.gpu.check`).
     """
     problem = on_gpu(problem_of(op, shape), dtype)
     with ending_on_a_fault():

@@ -13,7 +13,7 @@ from gpu.codegen.reading import pipeline_of
 from gpu.model.devices import Device
 from gpu.model.predict import Prediction
 from gpu.runtime.compile import Cubin
-from search.evaluator.protocol import Details
+from search.evaluator.interface.protocol import Details
 from search.space.explain import aligned, microseconds
 from search.tuner.target import Target
 from tiling.scheme.scheme import Scheme
