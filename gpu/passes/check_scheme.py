@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from gpu.passes.workers import WARP_SIZE
+from gpu.passes.facts.workers import WARP_SIZE
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import DotGroup, Lambda, Rest, SchemeError, Stage, Tile, Vector
 

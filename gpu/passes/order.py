@@ -8,24 +8,24 @@ A new optimisation is a file of this room and a line here.
 
 from __future__ import annotations
 
-from gpu.passes.add_zeros import add_zeros
-from gpu.passes.allocate_shared import allocate_shared
-from gpu.passes.bind_blocks import bind_blocks
-from gpu.passes.bind_points import bind_points
-from gpu.passes.bind_rows import bind_rows
-from gpu.passes.bind_threads import bind_threads
 from gpu.passes.check_scheme import check_scheme
-from gpu.passes.combine_lanes import combine_lanes
-from gpu.passes.compute_in_f32 import compute_in_f32
-from gpu.passes.elect_threads import elect_threads
-from gpu.passes.guard_gathers import guard_gathers
-from gpu.passes.place_barriers import place_barriers
-from gpu.passes.place_rows import place_rows
-from gpu.passes.share_rows import share_rows
-from gpu.passes.split_launches import split_launches
-from gpu.passes.stage_tiles import stage_tiles
-from gpu.passes.widen import widen
-from gpu.passes.widen_copies import widen_copies
+from gpu.passes.memory.allocate_shared import allocate_shared
+from gpu.passes.memory.place_barriers import place_barriers
+from gpu.passes.memory.stage_tiles import stage_tiles
+from gpu.passes.memory.widen import widen
+from gpu.passes.memory.widen_copies import widen_copies
+from gpu.passes.rows.bind_rows import bind_rows
+from gpu.passes.rows.place_rows import place_rows
+from gpu.passes.rows.share_rows import share_rows
+from gpu.passes.threads.bind_blocks import bind_blocks
+from gpu.passes.threads.bind_points import bind_points
+from gpu.passes.threads.bind_threads import bind_threads
+from gpu.passes.threads.combine_lanes import combine_lanes
+from gpu.passes.threads.elect_threads import elect_threads
+from gpu.passes.threads.split_launches import split_launches
+from gpu.passes.values.add_zeros import add_zeros
+from gpu.passes.values.compute_in_f32 import compute_in_f32
+from gpu.passes.values.guard_gathers import guard_gathers
 from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import Forms, Pass, forms
 from tiling.program.infer import Sized

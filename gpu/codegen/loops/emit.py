@@ -11,11 +11,11 @@ from gpu.codegen.loops.functions import STORED
 from gpu.codegen.loops.launches import Launch, ProgramText
 from gpu.codegen.loops.names import with_cuda_names
 from gpu.codegen.loops.print import GpuPrinter
-from gpu.passes.allocate_shared import shared_bytes
-from gpu.passes.guard_gathers import REPORT
+from gpu.passes.facts.reading import buffers_of, dtypes_of, elements, touched
+from gpu.passes.facts.workers import BLOCK, MEMBER, THREAD, WARP, launches, threads_of
+from gpu.passes.memory.allocate_shared import shared_bytes
 from gpu.passes.order import program_forms
-from gpu.passes.reading import buffers_of, dtypes_of, elements, touched
-from gpu.passes.workers import BLOCK, MEMBER, THREAD, WARP, launches, threads_of
+from gpu.passes.values.guard_gathers import REPORT
 from tiling.loops.language import Alloc, Buffer, Do, For, Kernel
 from tiling.loops.listing import listing
 from tiling.loops.walk import walk

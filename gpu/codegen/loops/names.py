@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from cpu.runtime.taken_names import is_taken
-from gpu.passes.workers import WORKERS
+from gpu.passes.facts.workers import WORKERS
 from tiling.program.infer import Sized
 from tiling.program.language import DTYPES
 from tiling.program.rewrite.free_names import with_free_names

@@ -10,8 +10,8 @@ from dataclasses import replace
 from gpu.codegen.emit import VERSION, emit
 from gpu.codegen.loops.emit import emit_launch
 from gpu.codegen.program import Source
+from gpu.passes.facts.workers import launches
 from gpu.passes.order import scheme_forms
-from gpu.passes.workers import launches
 from tiling.loops.lowering.show import show
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, SchemeError

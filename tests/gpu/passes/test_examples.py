@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
-from gpu.passes import bind_points
+from gpu.passes import order
 from gpu.passes.order import PROGRAM, SCHEME, program_forms, scheme_forms
+from gpu.passes.threads import bind_points
 from tests.support.loops.examples import check_example
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem
@@ -49,7 +51,8 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
 
 def docstring(name: str) -> str:
     """The docstring of the file that is called as the pass."""
-    return import_module(f"gpu.passes.{name.replace(' ', '_')}").__doc__ or ""
+    (file,) = Path(order.__file__).parent.rglob(f"{name.replace(' ', '_')}.py")
+    return import_module(f"gpu.passes.{file.parent.name}.{file.stem}").__doc__ or ""
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

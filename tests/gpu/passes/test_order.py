@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from gpu.codegen.loops.names import with_cuda_names
-from gpu.passes import bind_points
+from gpu.passes.facts.workers import launches, threads_of
 from gpu.passes.order import PROGRAM, program_forms
-from gpu.passes.workers import launches, threads_of
+from gpu.passes.threads import bind_points
 from tests.support.gpu.programs import PROGRAMS, expected, forms, program_of
 from tests.support.programs.programs import inputs_of, interpreted, lines, random_program
 from tiling.loops.language import Alloc, Barrier, For

@@ -12,7 +12,7 @@ import pytest
 
 from cpu.reference.programs import evaluate
 from gpu.codegen.loops.emit import emit_program
-from gpu.passes import bind_points
+from gpu.passes.threads import bind_points
 from gpu.twin.launch import TwinError
 from search.evaluator.gpu.programs import TwinProgramKernel
 from tests.support.gpu.programs import PROGRAMS, expected, on_twin, program_of, survives

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from gpu.passes.reading import buffers_of
-from gpu.passes.workers import BLOCKS, MEMBER, THREAD, WARP, WARP_SIZE, over
+from gpu.passes.facts.reading import buffers_of
+from gpu.passes.facts.workers import BLOCKS, MEMBER, THREAD, WARP, WARP_SIZE, over
 from tiling.loops.index import ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Address,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.passes.reading import buffers_of
+from gpu.passes.facts.reading import buffers_of
 from tiling.loops.language import (
     Body,
     Buffer,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.passes.reading import buffers_of
-from gpu.passes.workers import BLOCKS, KIND, MEMBER, THREAD, over, teams_are_warps
+from gpu.passes.facts.reading import buffers_of
+from gpu.passes.facts.workers import BLOCKS, KIND, MEMBER, THREAD, over, teams_are_warps
 from tiling.loops.language import Body, For, Kernel, Statement, Store
 from tiling.loops.walk import with_blocks
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.passes.reading import elements
-from gpu.passes.workers import BLOCK, BLOCKS, with_axis
+from gpu.passes.facts.reading import elements
+from gpu.passes.facts.workers import BLOCK, BLOCKS, with_axis
 from tiling.loops.language import Alloc, Body, Buffer, For, Kernel, Statement
 from tiling.loops.walk import walk, with_blocks
 from tiling.program.dtypes import WIDTH

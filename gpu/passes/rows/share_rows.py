@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from gpu.passes.bind_points import LONG, POINT, places_of, total
-from gpu.passes.reading import dtypes_of, loads_of, most_points
-from gpu.passes.workers import A_WARP, BLOCKS, THREAD, THREADS_OF_BLOCK, WARP_SIZE, Team, of_each, teams_are_warps
+from gpu.passes.facts.reading import dtypes_of, loads_of, most_points
+from gpu.passes.facts.workers import A_WARP, BLOCKS, THREAD, THREADS_OF_BLOCK, WARP_SIZE, Team, of_each, teams_are_warps
+from gpu.passes.threads.bind_points import LONG, POINT, places_of, total
 from tiling.loops.index import ZERO, Range, constant, variable
 from tiling.loops.language import (
     Alloc,

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.passes.bind_points import places_of, total
-from gpu.passes.place_rows import MOST_SHARED, bytes_of_rows
-from gpu.passes.reading import most_points
-from gpu.passes.workers import BLOCK, BLOCKS, WARP, WARPS, over
+from gpu.passes.facts.reading import most_points
+from gpu.passes.facts.workers import BLOCK, BLOCKS, WARP, WARPS, over
+from gpu.passes.rows.place_rows import MOST_SHARED, bytes_of_rows
+from gpu.passes.threads.bind_points import places_of, total
 from tiling.loops.index import applied, constant, variable
 from tiling.loops.language import Body, Define, For, If, Inside, Kernel, Statement
 from tiling.loops.nests import chain

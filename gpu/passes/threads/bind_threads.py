@@ -22,9 +22,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from gpu.passes.bind_points import places_of, total
-from gpu.passes.reading import touched
-from gpu.passes.workers import THREAD, THREADS_OF_WARP, WARP_SIZE, WARPS_OF_BLOCK, Team, with_axis
+from gpu.passes.facts.reading import touched
+from gpu.passes.facts.workers import THREAD, THREADS_OF_WARP, WARP_SIZE, WARPS_OF_BLOCK, Team, with_axis
+from gpu.passes.threads.bind_points import places_of, total
 from tiling.loops.index import applied, constant, variable
 from tiling.loops.language import Alloc, Block, Body, Buffer, Define, For, Kernel, StagedPart, Statement
 from tiling.loops.rewrite import with_buffers

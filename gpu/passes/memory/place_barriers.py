@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from gpu.passes.place_rows import bytes_of
-from gpu.passes.reading import buffers_of, loads_of
-from gpu.passes.workers import BLOCKS, KIND, MEMBER, THREAD, WARPS_OF_BLOCK, teams_are_warps
+from gpu.passes.facts.reading import buffers_of, loads_of
+from gpu.passes.facts.workers import BLOCKS, KIND, MEMBER, THREAD, WARPS_OF_BLOCK, teams_are_warps
+from gpu.passes.rows.place_rows import bytes_of
 from tiling.loops.index import Index
 from tiling.loops.language import (
     Address,

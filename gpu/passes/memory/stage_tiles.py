@@ -18,9 +18,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from gpu.passes.compute_in_f32 import WIDER
-from gpu.passes.reading import buffers_of
-from gpu.passes.workers import BLOCKS, THREAD, Team, launches, threads_of
+from gpu.passes.facts.reading import buffers_of
+from gpu.passes.facts.workers import BLOCKS, THREAD, Team, launches, threads_of
+from gpu.passes.values.compute_in_f32 import WIDER
 from tiling.loops.index import ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Alloc,

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import gcd
 
-from gpu.passes.bind_points import WIDE
-from gpu.passes.reading import buffers_of, elements, flat
-from gpu.passes.stage_tiles import ELEMENT
-from gpu.passes.widen import get4, put4
+from gpu.passes.facts.reading import buffers_of, elements, flat
+from gpu.passes.memory.stage_tiles import ELEMENT
+from gpu.passes.memory.widen import get4, put4
+from gpu.passes.threads.bind_points import WIDE
 from tiling.loops.index import ZERO, Index, Part, constant, variable
 from tiling.loops.language import (
     Address,

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 
-from gpu.passes.reading import buffers_of, flat, loads_of, most_points, moves_by
-from gpu.passes.workers import BLOCK, BLOCK_THREADS, BLOCKS, THREAD, over
+from gpu.passes.facts.reading import buffers_of, flat, loads_of, most_points, moves_by
+from gpu.passes.facts.workers import BLOCK, BLOCK_THREADS, BLOCKS, THREAD, over
 from tiling.loops.index import ZERO, Index, Range, applied, constant, variable
 from tiling.loops.language import Alloc, Body, Buffer, Define, For, If, Inside, Kernel, Statement, Store
 from tiling.loops.nests import chain, trips

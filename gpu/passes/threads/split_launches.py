@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.passes.reading import touched
-from gpu.passes.workers import BLOCK, over
+from gpu.passes.facts.reading import touched
+from gpu.passes.facts.workers import BLOCK, over
 from tiling.loops.language import Alloc, Define, For, Kernel, Let, Read, Statement
 from tiling.loops.nests import independent
 

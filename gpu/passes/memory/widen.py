@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from gpu.passes.bind_points import PART, WIDE, is_aligned
-from gpu.passes.reading import buffers_of, flat, loads_of, moves_by
+from gpu.passes.facts.reading import buffers_of, flat, loads_of, moves_by
+from gpu.passes.threads.bind_points import PART, WIDE, is_aligned
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import (
     Address,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.passes.reading import dtypes_of
+from gpu.passes.facts.reading import dtypes_of
 from tiling.loops.language import Apply, Buffer, Kernel, Load, Operand, Statement, Store
 from tiling.loops.rewrite import with_own_values
 from tiling.loops.walk import with_blocks

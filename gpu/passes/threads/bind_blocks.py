@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.passes.bind_points import places_of, total
-from gpu.passes.workers import BLOCK, BLOCKS, over
+from gpu.passes.facts.workers import BLOCK, BLOCKS, over
+from gpu.passes.threads.bind_points import places_of, total
 from tiling.loops.index import variable
 from tiling.loops.language import Body, For, Kernel
 

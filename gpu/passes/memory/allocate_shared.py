@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from gpu.passes.place_rows import ALIGNED, bytes_of
-from gpu.passes.reading import touched
-from gpu.passes.workers import BLOCKS, WARP, WARPS_OF_BLOCK, teams_are_warps
+from gpu.passes.facts.reading import touched
+from gpu.passes.facts.workers import BLOCKS, WARP, WARPS_OF_BLOCK, teams_are_warps
+from gpu.passes.rows.place_rows import ALIGNED, bytes_of
 from tiling.loops.index import Index, constant, variable
 from tiling.loops.language import Alloc, Body, Buffer, For, Kernel, Statement
 from tiling.loops.walk import inside, walk, with_blocks

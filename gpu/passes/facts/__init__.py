@@ -1,0 +1,7 @@
+"""What passes ask.
+
+Read in this order:
+
+    workers  the kinds of workers, their variables and their numbers
+    reading  what a block of statements reads and writes
+"""

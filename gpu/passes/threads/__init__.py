@@ -1,0 +1,11 @@
+"""Passes that bind loops to blocks, warps and lanes.
+
+Read in this order:
+
+    split_launches  the kernel as launches, one after the other
+    bind_points     points of maps on threads, neighbours on neighbours
+    bind_blocks     a scheme's loops over blocks as the blocks of a launch
+    bind_threads    its loops over warps and lanes as threads, which stage together
+    combine_lanes   what threads have found: across lanes, then across warps
+    elect_threads   one thread where one store is enough
+"""
