@@ -47,6 +47,7 @@ ROOMS = {
     "cpu.passes.vectors": {"tiling.*", "microkernels.tile", "cpu.passes.control"},
     "cpu.passes.registers": {"tiling.*", "microkernels.tile", "cpu.passes.control"},
     "cpu.passes.program": {"tiling.*", "microkernels.tile", "cpu.passes.control"},
+    "cpu.passes.program.lanes": {"tiling.*", "microkernels.tile", "cpu.passes.control", "cpu.passes.program"},
     "cpu.passes": {"tiling.*", "microkernels.tile", "cpu.passes.*"},
     "cpu.codegen": {"tiling.*", "microkernels.tile", "cpu.runtime", "cpu.passes.*"},
     "cpu.codegen.program": {"tiling.*", "microkernels.tile", "cpu.runtime", "cpu.passes.*", "cpu.codegen"},

@@ -32,13 +32,13 @@ from cpu.passes.program.bound_loops import bound_loops
 from cpu.passes.program.interleave_rows import interleave_rows
 from cpu.passes.program.jam_rows import jam_rows
 from cpu.passes.program.jam_vectors import jam_vectors
-from cpu.passes.program.peel_tails import peel_tails
+from cpu.passes.program.lanes.peel_tails import peel_tails
+from cpu.passes.program.lanes.split_lanes import split_lanes
+from cpu.passes.program.lanes.transpose_reads import transpose_reads
+from cpu.passes.program.lanes.vectors import vectors
 from cpu.passes.program.place_rows import place_rows
 from cpu.passes.program.share_loops import share_loops
-from cpu.passes.program.split_lanes import split_lanes
 from cpu.passes.program.split_ranges import split_ranges
-from cpu.passes.program.transpose_reads import transpose_reads
-from cpu.passes.program.vectors import vectors
 from cpu.passes.registers.load_zero import load_zero
 from cpu.passes.registers.order_step import order_step
 from cpu.passes.registers.own_registers import own_registers

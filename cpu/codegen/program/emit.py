@@ -21,7 +21,7 @@ from cpu.codegen.program.names import with_c_names
 from cpu.codegen.program.print import FIRST, ProgramPrinter
 from cpu.passes.forms import program_forms
 from cpu.passes.order import VECTORS
-from cpu.passes.program.instructions import OUTSIDE
+from cpu.passes.program.lanes.instructions import OUTSIDE
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named

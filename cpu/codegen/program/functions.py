@@ -5,7 +5,7 @@
     max of s32       max_s32          an expression of vectors
     as_f32 of s64    f32_of_s64       a conversion
 
-A new function is a row in one of the tables here, unless `cpu.passes.program.definitions` makes it of others.
+A new function is a row in one of the tables here, unless `cpu.passes.program.lanes.definitions` makes it of others.
 """
 
 from __future__ import annotations

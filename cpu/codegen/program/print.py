@@ -16,7 +16,7 @@ from math import prod
 from cpu.codegen.indices import in_scratch
 from cpu.codegen.print import Printer
 from cpu.codegen.program.functions import BEFORE, COMPARED, INFIX, Definitions, c_name
-from cpu.passes.program.instructions import literal
+from cpu.passes.program.lanes.instructions import literal
 from cpu.runtime.numbers import ELEMENTS
 from tiling.loops.c_text import number
 from tiling.loops.index import LANE, Index, constant

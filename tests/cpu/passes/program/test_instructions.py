@@ -9,7 +9,7 @@ import pytest
 
 from cpu.codegen import vector_functions
 from cpu.codegen.program.functions import ELEMENT, Definitions
-from cpu.passes.program.instructions import across, memory_of, transposed
+from cpu.passes.program.lanes.instructions import across, memory_of, transposed
 from cpu.runtime.compiler.library import load
 from microkernels.tile.isa import ISAS, isa_named
 from tests.support.microkernels.instruction_texts import c_function, call, mean

@@ -15,8 +15,8 @@ outside is an error of the caller: the element counts as 0, and the kernel says 
 
 from __future__ import annotations
 
-from cpu.passes.program.instructions import OUTSIDE
-from cpu.passes.program.lanes import Lanes
+from cpu.passes.program.lanes.instructions import OUTSIDE
+from cpu.passes.program.lanes.statement import Lanes
 from tiling.loops.index import LANE, ZERO, Index, variable
 from tiling.loops.language import (
     Apply,

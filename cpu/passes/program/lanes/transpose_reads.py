@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from cpu.passes.program.instructions import transposed
-from cpu.passes.program.split_lanes import step_of
+from cpu.passes.program.lanes.instructions import transposed
+from cpu.passes.program.lanes.split_lanes import step_of
 from tiling.loops.index import LANE, ZERO, Range, constant, variable
 from tiling.loops.language import (
     Address,

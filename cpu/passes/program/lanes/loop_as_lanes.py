@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import groupby
 
 from cpu.passes.program.bound_loops import reaching
-from cpu.passes.program.instructions import across
+from cpu.passes.program.lanes.instructions import across
 from tiling.loops.index import LANE, ZERO, Index, Range, constant, variable
 from tiling.loops.language import (
     Alloc,

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
 
-from cpu.passes.program.loop_as_lanes import LoopAsLanes
+from cpu.passes.program.lanes.loop_as_lanes import LoopAsLanes
 from tiling.loops.index import ZERO, Index, Part, Range, constant
 from tiling.loops.language import (
     Alloc,

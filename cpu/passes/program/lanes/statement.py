@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from cpu.passes.program.definitions import defined
-from cpu.passes.program.instructions import first_lanes, memory_of, positions, spread
+from cpu.passes.program.lanes.definitions import defined
+from cpu.passes.program.lanes.instructions import first_lanes, memory_of, positions, spread
 from microkernels.tile.forms import Isa
 from tiling.loops.index import LANE, ZERO, Index, constant, variable
 from tiling.loops.language import (
@@ -44,7 +44,7 @@ class Names:
     buffers, dtypes, summed: by name, registers included. numbers: of new names.
 
     read: the register of every index that is read from an array. moving: the indices that differ from lane to lane.
-    guarded: the value of a choice (`cpu.passes.program.guarded`).
+    guarded: the value of a choice (`cpu.passes.program.lanes.guarded`).
     """
 
     isa: Isa

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cpu.passes.program.guarded import guarded
-from cpu.passes.program.lanes import Lanes, Names
+from cpu.passes.program.lanes.guarded import guarded
+from cpu.passes.program.lanes.statement import Lanes, Names
 from microkernels.tile.forms import Isa
 from tiling.loops.index import ZERO
 from tiling.loops.language import (

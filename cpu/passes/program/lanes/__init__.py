@@ -1,0 +1,14 @@
+"""Loops of programs as lanes, and lanes as vector instructions.
+
+Read in this order:
+
+    split_lanes      which loops become lanes
+    loop_as_lanes    one of these loops; sums in two steps
+    transpose_reads  columns, a block of rows at a time
+    peel_tails       last vectors that are not whole
+    vectors          lanes as vector instructions
+    statement        one statement as vectors
+    guarded          elements of which some may lie outside
+    definitions      functions by others
+    instructions     the vector instructions, with their meaning
+"""
