@@ -11,12 +11,9 @@ Read in this order:
     epilogue  the epilogue as a C function
     definitions  what the text of a kernel calls beside its own functions
     inside    what stands inside the frame of a C file: tile functions, and the loops around them
-    operands  the operands in the file's comment
-    remarks   the other comments of the frame
+    frame/    the frame of a C file, around its functions
     pack      the function that packs the weights
     winograd  Winograd's algorithm around the products of an ordinary scheme
-    frames    the frames of C files, in `templates/`
-    call      the function that makes a call by itself, with memory and threads of its own
     emit      the whole C file
     program/  the C text of a program that is no product
 """

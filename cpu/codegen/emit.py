@@ -14,14 +14,14 @@ from math import prod
 from typing import Any
 
 from cpu.codegen.arrays import elements_of
-from cpu.codegen.call import Call, call_text
 from cpu.codegen.check import check
 from cpu.codegen.epilogue import pointers
-from cpu.codegen.frames import TEMPLATES
+from cpu.codegen.frame.call import Call, call_text
+from cpu.codegen.frame.frames import TEMPLATES
+from cpu.codegen.frame.operands import operands
+from cpu.codegen.frame.remarks import about_memory, about_operands, about_run, about_strides, preamble
 from cpu.codegen.inside import facts_of, loops_of
-from cpu.codegen.operands import operands
 from cpu.codegen.pack import pack_lines
-from cpu.codegen.remarks import about_memory, about_operands, about_run, about_strides, preamble
 from cpu.codegen.winograd import facts, packed_floats, winograd_forms_of, winograd_packing_forms_of
 from cpu.passes.forms import packing_forms, product_forms
 from cpu.runtime.numbers import ELEMENTS

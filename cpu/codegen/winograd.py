@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from cpu.codegen.definitions import of_cursors, of_statements
 from cpu.codegen.epilogue import compares_with_zero, epilogue_text
+from cpu.codegen.frame.operands import operands
+from cpu.codegen.frame.remarks import about_run
 from cpu.codegen.indices import strides
 from cpu.codegen.inside import facts_of
-from cpu.codegen.operands import operands
 from cpu.codegen.print import Printer
-from cpu.codegen.remarks import about_run
 from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import winograd_forms, winograd_packing_forms
 from microkernels.tile.isa import Isa

@@ -19,10 +19,10 @@ from typing import Any, Protocol, TypedDict, get_type_hints
 import jinja2
 
 from cpu.codegen.arrays import elements_of
-from cpu.codegen.call import meanwhile
 from cpu.codegen.emit import VERSION, Source, symbol_of
 from cpu.codegen.epilogue import may_be_output
-from cpu.codegen.frames import TEMPLATES
+from cpu.codegen.frame.call import meanwhile
+from cpu.codegen.frame.frames import TEMPLATES
 from cpu.runtime.compiler.library import compiled
 from cpu.runtime.compiler.toolchain import BASE_FLAGS
 from cpu.runtime.numbers import ELEMENTS

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from cpu.codegen.arrays import elements_of
-from cpu.codegen.call import meanwhile
 from cpu.codegen.emit import Source
-from cpu.codegen.frames import TEMPLATES
+from cpu.codegen.frame.call import meanwhile
+from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.program.anchored import Parts, emit_anchored
 from cpu.codegen.program.emit import ProgramSource, symbol_of
 from cpu.kernel.export import ExportError, checked_name, folder_of, placed, renamed_text

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from cpu.codegen.call import Call, call_text
 from cpu.codegen.emit import VERSION, Source
-from cpu.codegen.frames import TEMPLATES
+from cpu.codegen.frame.call import Call, call_text
+from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.print import Printer
 from cpu.codegen.program.emit import ProgramSource
 from cpu.codegen.program.names import with_c_names

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import reduce
 
 from cpu.codegen import vector_functions
-from cpu.codegen.call import Call, call_text
 from cpu.codegen.emit import VERSION
-from cpu.codegen.frames import TEMPLATES
+from cpu.codegen.frame.call import Call, call_text
+from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.program.functions import Definitions
 from cpu.codegen.program.names import with_c_names
 from cpu.codegen.program.print import FIRST, ProgramPrinter

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cpu.codegen import frames
 from cpu.codegen.emit import emit
+from cpu.codegen.frame import frames
 from cpu.codegen.vector_functions import NAMES, definitions
 from cpu.runtime.compiler.library import compiled_object
 from microkernels.tile.isa import EVERY_ISA, ISAS

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cpu.codegen.frames import TEMPLATES
+from cpu.codegen.frame.frames import TEMPLATES
 from cpu.runtime.team import TEAM
 from microkernels.tile.isa import Isa
 from tiling.loops.c_text import number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cpu.codegen.operands import operand_text, operands
+from cpu.codegen.frame.operands import operand_text, operands
 from microkernels.tile.isa import Isa
 from tiling.problem import Problem
 from tiling.rewrite.copies.lower import CopyOfX
