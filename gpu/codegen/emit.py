@@ -12,18 +12,26 @@ from pathlib import Path
 
 import jinja2
 
-from gpu.codegen.aligned import SHARED_BYTES, THREADS, TILE, aligned_rows, blocks, copying_lines, transposing_context
+from gpu.codegen.copies.aligned import (
+    SHARED_BYTES,
+    THREADS,
+    TILE,
+    aligned_rows,
+    blocks,
+    copying_lines,
+    transposing_context,
+)
+from gpu.codegen.copies.epilogue_arrays import arrays_by_kind, finished, loading_lines
+from gpu.codegen.copies.fragments import fragment_lines, rounding_lines
+from gpu.codegen.copies.gather import gather_lines
+from gpu.codegen.copies.operand import Operand, check_operand, copy_lines
+from gpu.codegen.copies.tensor_map import TensorMap
+from gpu.codegen.copies.tma import tma_context, tma_maps
 from gpu.codegen.epilogue import epilogue_lines
-from gpu.codegen.epilogue_arrays import arrays_by_kind, finished, loading_lines
-from gpu.codegen.fragments import fragment_lines, rounding_lines
-from gpu.codegen.gather import gather_lines
-from gpu.codegen.operand import Operand, check_operand, copy_lines
-from gpu.codegen.pipeline import PRODUCER_REGISTERS, Pipeline
+from gpu.codegen.pipeline.reading import pipeline_of
+from gpu.codegen.pipeline.split_k import sharing_context
+from gpu.codegen.pipeline.stages import PRODUCER_REGISTERS, Pipeline
 from gpu.codegen.program import Program, Source
-from gpu.codegen.reading import pipeline_of
-from gpu.codegen.split_k import sharing_context
-from gpu.codegen.tensor_map import TensorMap
-from gpu.codegen.tma import tma_context, tma_maps
 from tiling.expression import times
 from tiling.loops.lowering.show import show
 from tiling.problem import Problem

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gpu.codegen.aligned import AlignedRows
-from gpu.codegen.tensor_map import TensorMap
+from gpu.codegen.copies.aligned import AlignedRows
+from gpu.codegen.copies.tensor_map import TensorMap
 from tiling.scheme.scheme import Scheme
 
 

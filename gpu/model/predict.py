@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from gpu.codegen.aligned import aligned_rows, is_copied
-from gpu.codegen.gather import staged, turns
-from gpu.codegen.operand import Operand
-from gpu.codegen.pipeline import WARP, Pipeline
-from gpu.codegen.reading import pipeline_of
-from gpu.codegen.tensor_map import SWIZZLE
-from gpu.codegen.tma import load_lines, stored_by_tma, stored_columns
+from gpu.codegen.copies.aligned import aligned_rows, is_copied
+from gpu.codegen.copies.gather import staged, turns
+from gpu.codegen.copies.operand import Operand
+from gpu.codegen.copies.tensor_map import SWIZZLE
+from gpu.codegen.copies.tma import load_lines, stored_by_tma, stored_columns
+from gpu.codegen.pipeline.reading import pipeline_of
+from gpu.codegen.pipeline.stages import WARP, Pipeline
 from gpu.model.devices import Device
 from gpu.model.space import candidates, resident_blocks
 from tiling.dtypes import DTYPE_BYTES

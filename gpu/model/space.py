@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from gpu.codegen.copies.operand import Operand
 from gpu.codegen.emit import check_inputs
-from gpu.codegen.instructions import Instruction, instruction_for, instructions_for
-from gpu.codegen.operand import Operand
-from gpu.codegen.pipeline import LARGEST_THREAD_REGISTERS, REGISTERS, Pipeline
-from gpu.codegen.reading import NO_PRODUCT, is_product, pipeline_of
+from gpu.codegen.pipeline.instructions import Instruction, instruction_for, instructions_for
+from gpu.codegen.pipeline.reading import NO_PRODUCT, is_product, pipeline_of
+from gpu.codegen.pipeline.stages import LARGEST_THREAD_REGISTERS, REGISTERS, Pipeline
 from gpu.model.devices import DEVICES, Device
 from tiling.dtypes import DTYPE_BYTES
 from tiling.problem import Problem

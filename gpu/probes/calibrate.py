@@ -21,7 +21,7 @@ from cpu.runtime.compiler.cache_folder import CacheError
 from cpu.runtime.compiler.toolchain import ToolchainError
 from cpu.runtime.numbers import to_bits
 from cpu.runtime.processes.worker import CandidateError, Worker, WorkerError
-from gpu.codegen.instructions import INSTRUCTIONS, Instruction
+from gpu.codegen.pipeline.instructions import INSTRUCTIONS, Instruction
 from gpu.probes.probe import FILL, WORDS, Probe, copy_out, each_pair, each_word, loop
 from gpu.probes.tma_probes import tma_probes
 from gpu.runtime.compile import compile_afresh, compiler_name

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpu.codegen.copies.tensor_map import TensorMap
 from gpu.codegen.program import Program
-from gpu.codegen.tensor_map import TensorMap
 
 WORDS = 2048  # 32-bit words of every array
 

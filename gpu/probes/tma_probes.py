@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu.codegen.tensor_map import Pixels, TensorMap
+from gpu.codegen.copies.tensor_map import Pixels, TensorMap
 from gpu.probes.probe import FILL, WORDS, Probe, copy_out, each_pair, each_word, loop
 
 BARRIER = 4 * WORDS  # where a probe's mbarrier lies: behind the words

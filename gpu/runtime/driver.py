@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from gpu.codegen.tensor_map import WRONG_BIT, WRONG_DRIVER, WRONG_WORD, TensorMap
+from gpu.codegen.copies.tensor_map import WRONG_BIT, WRONG_DRIVER, WRONG_WORD, TensorMap
 
 # Values of CUtensorMapDataType, CUtensorMapSwizzle and CUtensorMapL2promotion in cuda.h; all other options are 0. With
 # type 11, TFLOAT32, TMA rounds f32 to tf32 on the way to shared memory. Source: CUTLASS, "TMA converts f32 input to

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from gpu.codegen.aligned import copied_bytes, slices
+from gpu.codegen.copies.aligned import copied_bytes, slices
+from gpu.codegen.copies.tensor_map import WRONG_BIT, WRONG_DRIVER, WRONG_WORD
 from gpu.codegen.emit import TEMPLATES, VERSION, with_copier
 from gpu.codegen.program import Source
-from gpu.codegen.tensor_map import WRONG_BIT, WRONG_DRIVER, WRONG_WORD
 from gpu.runtime.compile import Cubin, compile_cubin, cuda_text
 
 # Ends of the names of CUtensorMapDataType in cuda.h. With TFLOAT32, TMA rounds f32 to tf32 (`gpu.runtime.driver`).

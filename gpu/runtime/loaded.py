@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from gpu.codegen.aligned import copied_bytes, slices
+from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.emit import copier
 from gpu.codegen.program import Program
 from gpu.runtime.compile import Cubin, compile_cubin

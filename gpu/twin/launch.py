@@ -12,10 +12,10 @@ import numpy as np
 
 from cpu.runtime.compiler.library import load
 from cpu.runtime.numbers import from_bits, to_bits
-from gpu.codegen.aligned import copied_bytes, slices
+from gpu.codegen.copies.aligned import copied_bytes, slices
+from gpu.codegen.copies.tensor_map import TensorMap
 from gpu.codegen.emit import copier
 from gpu.codegen.program import Program, Source
-from gpu.codegen.tensor_map import TensorMap
 from tiling.dtypes import DTYPE_BYTES
 
 # Multiprocessors of the device that the twin emulates, chosen by the seed. Most of these numbers are so small that the

@@ -13,7 +13,7 @@ import pytest
 import gpu.probes.calibrate
 import gpu.runtime.nvrtc
 from cpu.runtime.numbers import from_bits, to_bits
-from gpu.codegen.instructions import INSTRUCTIONS
+from gpu.codegen.pipeline.instructions import INSTRUCTIONS
 from gpu.probes.calibrate import calibrate, main, on_device, on_twin, probes
 from gpu.probes.probe import WORDS
 from gpu.probes.tma_probes import LOADS, ROUNDED

@@ -6,8 +6,8 @@ import pytest
 
 from cpu.codegen.emit import emit as emit_c
 from gpu.codegen.emit import emit
-from gpu.codegen.instructions import A_MATRICES, B_MATRICES, INSTRUCTIONS, matrix_rows
-from gpu.codegen.reading import pipeline_of
+from gpu.codegen.pipeline.instructions import A_MATRICES, B_MATRICES, INSTRUCTIONS, matrix_rows
+from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.space import schedules, scheme_of
 from microkernels.tile.isa import isa_named
 from tests.support.gpu.cases import product_scheme

@@ -10,7 +10,7 @@ import pytest
 
 from cpu.runtime.compiler.library import load
 from gpu.codegen.emit import emit
-from gpu.codegen.reading import pipeline_of
+from gpu.codegen.pipeline.reading import pipeline_of
 from tests.support.gpu.cases import product_scheme, tma_scheme
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul

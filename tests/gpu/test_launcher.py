@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from cpu.runtime.compiler.toolchain import find_compiler
-from gpu.codegen.aligned import copied_bytes, slices
+from gpu.codegen.copies.aligned import copied_bytes, slices
+from gpu.codegen.copies.tensor_map import WRONG_BIT
 from gpu.codegen.emit import copier, emit
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.program import Source
-from gpu.codegen.tensor_map import WRONG_BIT
 from gpu.model.devices import DEVICES
 from gpu.model.predict import rank
 from gpu.runtime.driver import _PROMOTE_TO_128, _SWIZZLE_128, _TYPES

@@ -9,8 +9,8 @@ import re
 import pytest
 
 from gpu.codegen.emit import emit
-from gpu.codegen.pipeline import REGISTERS, WARP
-from gpu.codegen.reading import pipeline_of
+from gpu.codegen.pipeline.reading import pipeline_of
+from gpu.codegen.pipeline.stages import REGISTERS, WARP
 from gpu.runtime.compile import cuda_text
 from tests.support.gpu.cases import product_scheme
 from tests.support.gpu.compiling import needs_nvrtc, ptx_of

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from gpu.codegen.emit import emit
-from gpu.codegen.reading import pipeline_of
+from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.predict import predict, rank
 from gpu.model.space import candidates

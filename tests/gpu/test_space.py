@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from gpu.codegen.reading import pipeline_of
+from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES, device_named
 from gpu.model.predict import predict, rank
 from gpu.model.space import candidates, limits, schedules, scheme_of

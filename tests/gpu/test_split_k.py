@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpu.codegen.emit import emit
-from gpu.codegen.reading import pipeline_of
+from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.predict import rank
 from gpu.model.space import candidates, schedules, scheme_of

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import gpu.runtime.driver
+from gpu.codegen.copies.tensor_map import Pixels, TensorMap, TensorMapError
 from gpu.codegen.emit import copier, emit
 from gpu.codegen.program import Program
-from gpu.codegen.tensor_map import Pixels, TensorMap, TensorMapError
 from gpu.probes.probe import WORDS, Probe
 from gpu.probes.tma_probes import BARRIER, LOADS
 from gpu.runtime.device import DeviceError

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from cpu.runtime.machine.host import host
-from gpu.codegen.aligned import copied_bytes, slices
+from gpu.codegen.copies.aligned import copied_bytes, slices
+from gpu.codegen.copies.tensor_map import TensorMapError
 from gpu.codegen.emit import copier, emit
-from gpu.codegen.reading import pipeline_of
-from gpu.codegen.tensor_map import TensorMapError
+from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.predict import predict, rank
 from gpu.model.space import candidates, limits

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from gpu.codegen.emit import emit
-from gpu.codegen.instructions import INSTRUCTIONS
-from gpu.codegen.reading import pipeline_of
+from gpu.codegen.pipeline.instructions import INSTRUCTIONS
+from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.space import candidates, limits
 from tests.support.gpu.cases import check_on_twin, survives, wgmma_scheme

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from cpu.kernel.export import ExportError
 from gpu.codegen.loops.scheme import emit_scheme, is_loops
-from gpu.codegen.pipeline import REGISTERS
-from gpu.codegen.reading import is_product
+from gpu.codegen.pipeline.reading import is_product
+from gpu.codegen.pipeline.stages import REGISTERS
 from gpu.model.devices import Device, device_named
 from gpu.model.loops import predict_loops
 from gpu.model.loops_space import loop_schemes

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from cpu.runtime.plural import plural
 from gpu.codegen.emit import VERSION
 from gpu.codegen.loops.scheme import is_loops
+from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.codegen.program import Source
-from gpu.codegen.reading import pipeline_of
 from gpu.model.devices import Device
 from gpu.model.predict import Prediction
 from gpu.runtime.compile import Cubin

@@ -8,7 +8,7 @@ from cpu.reference.oracle import reference
 from cpu.runtime.compiler.library import shared_object
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.emit import emit
-from gpu.codegen.instructions import instruction_for
+from gpu.codegen.pipeline.instructions import instruction_for
 from gpu.twin.launch import TwinError, run_on_twin, twin_text
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse

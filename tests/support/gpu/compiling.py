@@ -4,8 +4,8 @@ import pytest
 
 from cpu.runtime.compiler.toolchain import CompileError
 from gpu.codegen.emit import copier, emit
-from gpu.codegen.pipeline import REGISTERS
-from gpu.codegen.reading import pipeline_of
+from gpu.codegen.pipeline.reading import pipeline_of
+from gpu.codegen.pipeline.stages import REGISTERS
 from gpu.model.devices import DEVICES
 from gpu.runtime import nvrtc
 from gpu.runtime.compile import compile_cubin

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from math import prod
 from typing import TypeVar
 
-from gpu.codegen.instructions import Instruction, instructions_for
-from gpu.codegen.pipeline import Pipeline
+from gpu.codegen.pipeline.instructions import Instruction, instructions_for
+from gpu.codegen.pipeline.stages import Pipeline
 from tiling.arrays.access import access_of
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpu.codegen.operand import global_offset
-from gpu.codegen.pipeline import Pipeline
-from gpu.codegen.residual import residual_of
+from gpu.codegen.copies.operand import global_offset
+from gpu.codegen.pipeline.residual import residual_of
+from gpu.codegen.pipeline.stages import Pipeline
 from tiling.tensor import Affine, Tensor
 
 # A lane holds pairs of neighbouring columns in each of its rows. So it reads an array in one of these ways:
 #     columns   b: a pair for every tile of columns, which all rows share
 #     rows      one number for every row
 #     points    z: a pair for every pair of sums
-#     staged    z in a TMA pipeline: a pair from the shared memory to which TMA copied it (`gpu.codegen.residual`)
+# staged    z in a TMA pipeline: a pair from the shared memory to which TMA copied it (`gpu.codegen.pipeline.residual`)
 # A pair is one access where its elements lie side by side, at a multiple of the pair's size.
 KINDS = ("columns", "rows", "points", "staged")
 

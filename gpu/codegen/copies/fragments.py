@@ -6,8 +6,8 @@ reduction, and transposes it where its rows are. It does not transpose 32-bit el
 
 from __future__ import annotations
 
-from gpu.codegen.instructions import A_MATRICES, B_MATRICES, CHUNK, matrix_rows
-from gpu.codegen.operand import Operand
+from gpu.codegen.copies.operand import Operand
+from gpu.codegen.pipeline.instructions import A_MATRICES, B_MATRICES, CHUNK, matrix_rows
 from tiling.expression import added
 
 

@@ -1,7 +1,7 @@
 """A GPU pipeline: its tiles, its stages in shared memory, and which worker does what.
 
 There are three kinds. Two copy by cp.async: one multiplies by mma.sync (sm_80 and up), the other by wgmma (sm_90a). The
-third is Hopper's TMA pipeline, of clusters. `gpu.codegen.reading` reads a scheme as one of them.
+third is Hopper's TMA pipeline, of clusters. `gpu.codegen.pipeline.reading` reads a scheme as one of them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import gcd, prod
 
-from gpu.codegen.instructions import CHUNK, Instruction
-from gpu.codegen.residual import BARRIER_BYTES, residual_of, stored_and_loaded_by_threads
+from gpu.codegen.pipeline.instructions import CHUNK, Instruction
+from gpu.codegen.pipeline.residual import BARRIER_BYTES, residual_of, stored_and_loaded_by_threads
 from tiling.dtypes import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
@@ -26,7 +26,7 @@ LARGEST_SHARED = 228 << 10  # bytes: the most shared memory that a multiprocesso
 # What a thread needs besides sums and fragments: addresses, predicates, loop counters. ptxas has the last word.
 _OTHER_REGISTERS = 48
 SMALLEST_COPY = 4  # bytes that a cp.async copies
-# Registers for chunks that a thread gathers where it would need smaller copies (`gpu.codegen.gather`).
+# Registers for chunks that a thread gathers where it would need smaller copies (`gpu.codegen.copies.gather`).
 _GATHER_REGISTERS = 40
 MOST_UNROLLED = 8  # copies of one input by a thread in a step
 _PIXEL_REGISTERS = 2  # for the place of the pixel of each of these copies in a convolution; from ptxas's counts

@@ -2,19 +2,19 @@
 
 Blocks of a cluster that need the same tile each copy a part of it to all of them. A convolution's input is copied in
 the order of the output by im2col boxes, one tap of the window at a time. The map of an input that is copied first
-(`gpu.codegen.aligned`) describes that copy.
+(`gpu.codegen.copies.aligned`) describes that copy.
 """
 
 from __future__ import annotations
 
 from math import prod
 
-from gpu.codegen.aligned import pitch
-from gpu.codegen.epilogue_arrays import finished, kind_of
-from gpu.codegen.operand import Operand
-from gpu.codegen.pipeline import STORE_BYTES, WARP, Pipeline
-from gpu.codegen.residual import BARRIER_BYTES, residual_of, rows_of_chunks
-from gpu.codegen.tensor_map import SWIZZLE, Pixels, TensorMap, TensorMapError
+from gpu.codegen.copies.aligned import pitch
+from gpu.codegen.copies.epilogue_arrays import finished, kind_of
+from gpu.codegen.copies.operand import Operand
+from gpu.codegen.copies.tensor_map import SWIZZLE, Pixels, TensorMap, TensorMapError
+from gpu.codegen.pipeline.residual import BARRIER_BYTES, residual_of, rows_of_chunks
+from gpu.codegen.pipeline.stages import STORE_BYTES, WARP, Pipeline
 from tiling.dtypes import DTYPE_BYTES
 from tiling.expression import added, times
 from tiling.scheme.specifiers import SchemeError

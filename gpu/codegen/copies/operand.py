@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd, prod
 
-from gpu.codegen.instructions import CHUNK
-from gpu.codegen.pipeline import MOST_UNROLLED, SMALLEST_COPY, Pipeline
+from gpu.codegen.pipeline.instructions import CHUNK
+from gpu.codegen.pipeline.stages import MOST_UNROLLED, SMALLEST_COPY, Pipeline
 from tiling.expression import times
 from tiling.problem import Problem
 from tiling.scheme.specifiers import SchemeError
@@ -112,7 +112,7 @@ class Operand:
 
     @property
     def gathered(self) -> bool:
-        """Whether the input is not aligned enough for cp.async, so that `gpu.codegen.gather` copies the tile."""
+        """Whether the input is not aligned enough for cp.async, so that `gpu.codegen.copies.gather` copies the tile."""
         return self.pipeline.alignment(self.side) < SMALLEST_COPY
 
     @property

@@ -6,8 +6,8 @@ the aligned 16 bytes that hold a chunk's elements, shifts them into place in reg
 
 from __future__ import annotations
 
-from gpu.codegen.instructions import CHUNK
-from gpu.codegen.operand import Operand, global_offset
+from gpu.codegen.copies.operand import Operand, global_offset
+from gpu.codegen.pipeline.instructions import CHUNK
 from tiling.expression import added, times
 from tiling.scheme.taskmap import spatial
 from tiling.tensor import Window

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 
-from gpu.codegen.instructions import CHUNK
-from gpu.codegen.operand import Operand
+from gpu.codegen.copies.operand import Operand
+from gpu.codegen.pipeline.instructions import CHUNK
 from tiling.expression import times
 from tiling.scheme.taskmap import TaskMap, looped, repeat, spatial
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu.codegen.pipeline import Pipeline
+from gpu.codegen.pipeline.stages import Pipeline
 from tiling.scheme.taskmap import looped, repeat, spatial
 
 
