@@ -3,4 +3,4 @@
 from tilewright_entry import run
 
 if __name__ == "__main__":
-    run("bench.studies.prefetch:main")
+    run("bench.studies.kernels.prefetch:main")

@@ -1,6 +1,6 @@
-"""The command `python -m bench.choice`: see `bench.studies.choice`."""
+"""The command `python -m bench.choice`: see `bench.studies.accuracy.choice`."""
 
 from tilewright_entry import run
 
 if __name__ == "__main__":
-    run("bench.studies.choice:main")
+    run("bench.studies.accuracy.choice:main")

@@ -25,7 +25,7 @@ from bench.run.epilogues import followed_by
 from bench.run.journal import Journal, alone, journal
 from bench.run.layouts import laid_out
 from bench.run.suites import Visit, plan, run
-from bench.studies import models, programs
+from bench.studies.networks import models, programs
 from cpu.cluster.address import cluster
 from cpu.runtime.machine.host import host
 from cpu.runtime.output import INTERRUPTED

@@ -1,6 +1,6 @@
-"""The command `python -m bench.deployed`: see `bench.studies.deployed`."""
+"""The command `python -m bench.deployed`: see `bench.studies.kernels.deployed`."""
 
 from tilewright_entry import run
 
 if __name__ == "__main__":
-    run("bench.studies.deployed:main")
+    run("bench.studies.kernels.deployed:main")

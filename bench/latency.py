@@ -1,6 +1,6 @@
-"""The command `python -m bench.latency`: see `bench.studies.latency`."""
+"""The command `python -m bench.latency`: see `bench.studies.searches.latency`."""
 
 from tilewright_entry import run
 
 if __name__ == "__main__":
-    run("bench.studies.latency:main")
+    run("bench.studies.searches.latency:main")

@@ -1,6 +1,6 @@
-"""The command `python -m bench.model`: see `bench.studies.model`."""
+"""The command `python -m bench.model`: see `bench.studies.accuracy.model`."""
 
 from tilewright_entry import run
 
 if __name__ == "__main__":
-    run("bench.studies.model:main")
+    run("bench.studies.accuracy.model:main")

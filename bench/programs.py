@@ -1,6 +1,6 @@
-"""The command `python -m bench.programs`: see `bench.studies.programs`."""
+"""The command `python -m bench.programs`: see `bench.studies.networks.programs`."""
 
 from tilewright_entry import run
 
 if __name__ == "__main__":
-    run("bench.studies.programs:main")
+    run("bench.studies.networks.programs:main")

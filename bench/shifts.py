@@ -1,6 +1,6 @@
-"""The command `python -m bench.shifts`: see `bench.studies.shifts`."""
+"""The command `python -m bench.shifts`: see `bench.studies.kernels.shifts`."""
 
 from tilewright_entry import run
 
 if __name__ == "__main__":
-    run("bench.studies.shifts:main")
+    run("bench.studies.kernels.shifts:main")

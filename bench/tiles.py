@@ -1,6 +1,6 @@
-"""The command `python -m bench.tiles`: see `bench.studies.tiles`."""
+"""The command `python -m bench.tiles`: see `bench.studies.kernels.tiles`."""
 
 from tilewright_entry import run
 
 if __name__ == "__main__":
-    run("bench.studies.tiles:main")
+    run("bench.studies.kernels.tiles:main")

@@ -1,6 +1,6 @@
-"""The command `python -m bench.trained`: see `bench.studies.trained`."""
+"""The command `python -m bench.trained`: see `bench.studies.networks.trained`."""
 
 from tilewright_entry import run
 
 if __name__ == "__main__":
-    run("bench.studies.trained:main")
+    run("bench.studies.networks.trained:main")

@@ -118,10 +118,18 @@ ROOMS = {
     "bench.peers.networks": {"tiling.*", "cpu.*", "bench.peers.interface", "bench.peers.cpu"},
     "bench.peers": {"bench.peers.*"},
     "bench.run": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.peers.*", "bench.report"},
-    "bench.studies": {
-        *("tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "graph", "graph.calls"),
+    "bench.studies.accuracy": {"tiling.*", "microkernels.*", "cpu.*", "search.*", "bench.run", "bench.report"},
+    "bench.studies.searches": {
+        *("tiling.*", "microkernels.*", "cpu.*", "search.*", "bench.peers.*", "bench.run", "bench.report"),
+    },
+    "bench.studies.kernels": {
+        *("tiling.*", "microkernels.*", "cpu.*", "search.*", "bench.peers.*", "bench.run", "bench.report"),
+    },
+    "bench.studies.networks": {
+        *("tiling.*", "microkernels.*", "cpu.*", "search.*", "graph", "graph.calls"),
         *("bench.peers.*", "bench.run", "bench.report"),
     },
+    "bench.studies": set(),
     "bench": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.*"},
 }
 PACKAGES = sorted({room.partition(".")[0] for room in ROOMS})

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-import bench.studies.choice as choice
+import bench.studies.accuracy.choice as choice
 from tiling.machine import Timing
 from tiling.operators import conv2d
 from tiling.problem import ProblemError

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import bench.command as command
-import bench.studies.disturbed as disturbed
-import bench.studies.latency as latency
-import bench.studies.model as model
+import bench.studies.accuracy.model as model
+import bench.studies.searches.disturbed as disturbed
+import bench.studies.searches.latency as latency
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
-"""`bench.studies.deployed`: its arithmetic, and one tiny kernel tuned, saved, compiled into its program and timed in
-turns.
+"""`bench.studies.kernels.deployed`: its arithmetic, and one tiny kernel tuned, saved, compiled into its program and
+timed in turns.
 """
 
 from __future__ import annotations
 
 import pytest
 
-import bench.studies.deployed as deployed
+import bench.studies.kernels.deployed as deployed
 from cpu.runtime.processes.worker import CandidateError
 from search.evaluator.cpu.backend import CpuEvaluator, cpu_backend
 from search.tuner import store

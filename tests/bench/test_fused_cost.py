@@ -1,10 +1,10 @@
-"""`bench.studies.fused`: its arithmetic and page, and one tiny kernel timed beside its fused forms."""
+"""`bench.studies.kernels.fused`: its arithmetic and page, and one tiny kernel timed beside its fused forms."""
 
 from __future__ import annotations
 
 import pytest
 
-import bench.studies.fused as fused
+import bench.studies.kernels.fused as fused
 from cpu.runtime.processes.worker import CandidateError
 from search.evaluator.cpu.backend import cpu_backend
 from search.tuner import store

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import bench.studies.model as model
-from bench.studies.model import ModelAccuracy
-from bench.studies.traffic import Moved
+import bench.studies.accuracy.model as model
+from bench.studies.accuracy.model import ModelAccuracy
+from bench.studies.accuracy.traffic import Moved
 from tiling.text.suite import Layer
 
 

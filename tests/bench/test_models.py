@@ -3,8 +3,8 @@
 import pytest
 
 from bench.command import main
-from bench.studies import models, trained
-from bench.studies.models import Race, differences, head, row, summary
+from bench.studies.networks import models, trained
+from bench.studies.networks.models import Race, differences, head, row, summary
 from tests.support.models.onnx_models import residual_network
 
 

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from bench.studies import prefetch
+from bench.studies.kernels import prefetch
 from cpu.codegen.emit import emit
 from cpu.runtime.compiler.toolchain import find_compiler
 from microkernels.tile.isa import isa_named

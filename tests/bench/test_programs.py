@@ -1,4 +1,4 @@
-"""`bench.studies.programs`: its page and messages, and one small workload with a made-up PyTorch."""
+"""`bench.studies.networks.programs`: its page and messages, and one small workload with a made-up PyTorch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import bench.studies.programs as study
+import bench.studies.networks.programs as study
 from bench import command
 from bench.peers.networks.torch_programs import WORKLOADS, Workload
 from cpu.runtime.processes.worker import CandidateError

@@ -1,13 +1,14 @@
-"""`bench.studies.search_cost`: points, means, page and picture; one small layer searched with made-up contenders."""
+"""`bench.studies.searches.search_cost`: points, means, page and picture; one small layer searched with made-up
+contenders."""
 
 import os
 from importlib.util import find_spec
 
 import pytest
 
-import bench.studies.search_cost as study
+import bench.studies.searches.search_cost as study
 from bench.report.curves import Curve, curves
-from bench.studies.search_cost import OURS, Reached, Searched, along, page, picture, together
+from bench.studies.searches.search_cost import OURS, Reached, Searched, along, page, picture, together
 from cpu.runtime.processes.worker import CandidateError
 from search.evaluator.cpu.backend import cpu_backend
 from tiling.operators import matmul

@@ -1,12 +1,12 @@
-"""`bench.studies.shifts`: every way computes the definition; the page says what is missing."""
+"""`bench.studies.kernels.shifts`: every way computes the definition; the page says what is missing."""
 
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
-import bench.studies.shifts as study
-from bench.studies.shifts import Task, Times, page, shifted, tasks, turns
+import bench.studies.kernels.shifts as study
+from bench.studies.kernels.shifts import Task, Times, page, shifted, tasks, turns
 from cpu.runtime.processes.worker import CandidateError
 
 pytestmark = pytest.mark.usefixtures("data_folder")

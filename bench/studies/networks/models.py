@@ -24,7 +24,7 @@ from bench.peers.networks.whole_models import MODEL_PEERS, apart_reason
 from bench.report.sections import on_threads
 from bench.run.journal import alone
 from bench.run.turns import timed
-from bench.studies import waiting
+from bench.studies.networks import waiting
 from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.processes.worker import CandidateError, Worker
 from graph import ModelError
@@ -249,7 +249,7 @@ def _version(peer: str) -> str:
 def _race(name: str, path: Path, options: argparse.Namespace, threads: int) -> Race:
     with closing(Worker(packages=("bench", "graph"))) as worker:
         found = worker.call(
-            "bench.studies.models:turns",
+            "bench.studies.networks.models:turns",
             timeout=TIMEOUT_SECONDS + (options.budget or 0.0),
             name=name,
             path=str(path),

@@ -88,7 +88,7 @@ def measure(backend: CpuBackend, layer: str, problem: Problem, budget: float) ->
         "turn": TURN_SECONDS,
     }
     with closing(Worker(env=backend.environment, packages=("bench",))) as worker:
-        found = worker.call("bench.studies.fused:turns", timeout=_TIMEOUT_SECONDS, shapes=shapes, **job)
+        found = worker.call("bench.studies.kernels.fused:turns", timeout=_TIMEOUT_SECONDS, shapes=shapes, **job)
     first, *others = (tuple(Timing(tuple(samples), peak) for samples, peak in turns) for turns in found)
     return Costs(layer, scheme, backend.target.threads, first, tuple(zip(EPILOGUES, others)))
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from bench.report.sections import on_threads
 from bench.run.journal import alone
-from bench.studies.models import TIMEOUT_SECONDS, Race, head, in_turns, row, summary
+from bench.studies.networks.models import TIMEOUT_SECONDS, Race, head, in_turns, row, summary
 from cpu.runtime.compiler.cache_folder import cache_folder
 from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.processes.worker import CandidateError, Worker
@@ -161,7 +161,7 @@ def raced(model: Trained, folder: Path, peers: Sequence[str], threads: int) -> R
     path = fetched(model, folder)
     with closing(Worker(packages=("bench", "graph"))) as worker:
         found = worker.call(
-            "bench.studies.trained:turns",
+            "bench.studies.networks.trained:turns",
             timeout=TIMEOUT_SECONDS,
             number=TRAINED.index(model),
             path=str(path),

@@ -23,8 +23,8 @@ from rich.progress import Progress
 from bench.report.files import ReportError, check_writable, write
 from bench.report.sections import PAPER, on_threads
 from bench.run.journal import alone
-from bench.studies.counters import counted
-from bench.studies.traffic import Moved, compare
+from bench.studies.accuracy.counters import counted
+from bench.studies.accuracy.traffic import Moved, compare
 from cpu.runtime.output import INTERRUPTED
 from microkernels.ranking.offline import machine_catalog
 from search.commands.options import FAILURES, natural, whole

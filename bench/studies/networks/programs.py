@@ -28,8 +28,8 @@ from bench.report.files import ReportError, check_writable, write
 from bench.report.sections import on_threads
 from bench.run.journal import alone
 from bench.run.turns import timed
-from bench.studies import runtime_extents
-from bench.studies.bandwidth import least_seconds
+from bench.studies.networks import runtime_extents
+from bench.studies.networks.bandwidth import least_seconds
 from cpu.kernel.arguments import aligned
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
@@ -138,7 +138,7 @@ def race(number: int, threads: int, peers: Sequence[str]) -> Race:
     """One workload on so many threads. Raises CandidateError, and what a worker raises."""
     with closing(Worker(env=torch_cpu.environment(threads), packages=("bench",))) as worker:
         found = worker.call(
-            "bench.studies.programs:turns",
+            "bench.studies.networks.programs:turns",
             timeout=_TIMEOUT_SECONDS,
             number=number,
             threads=threads,

@@ -1,8 +1,9 @@
 """Bytes into caches from the CPU's own counters, through `perf stat`.
 
 A virtual machine often has no counters, and a container may not read them; then only the simulation of
-`bench.studies.traffic` is left. Counters see the loads of the whole process, so a kernel runs CALLS and twice CALLS
-times, and the difference counts. They count lines that loads missed, without lines that a prefetcher brought in time.
+`bench.studies.accuracy.traffic` is left. Counters see the loads of the whole process, so a kernel runs CALLS and twice
+CALLS times, and the difference counts. They count lines that loads missed, without lines that a prefetcher brought in
+time.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def counted(job: dict, machine: Machine) -> dict[str, int]:
     if not events:
         return {}
     once, twice = (
-        _stat(events, [sys.executable, "-m", "bench.studies.counters", json.dumps(job), str(n)])
+        _stat(events, [sys.executable, "-m", "bench.studies.accuracy.counters", json.dumps(job), str(n)])
         for n in (CALLS, 2 * CALLS)
     )
     return {

@@ -204,7 +204,7 @@ def measured(task: Task, threads: int, ways: Sequence[str]) -> Times:
     """One task on so many threads. Raises CandidateError, and what a worker raises."""
     with closing(Worker(env={**ALLOCATOR, **WAITING, **torch_cpu.environment(threads)}, packages=("bench",))) as worker:
         found = worker.call(
-            "bench.studies.shifts:turns",
+            "bench.studies.kernels.shifts:turns",
             timeout=_TIMEOUT_SECONDS,
             task=asdict(task),
             threads=threads,

@@ -23,8 +23,8 @@ from bench.run.layouts import laid_out
 from cpu.runtime.output import INTERRUPTED
 from microkernels.ranking.offline import machine_catalog
 from search.commands.options import FAILURES, whole
-from search.evaluator.cpu import CpuBackend, cpu_backend
-from search.evaluator.protocol import CANDIDATE_SECONDS
+from search.evaluator.cpu.backend import CpuBackend, cpu_backend
+from search.evaluator.interface.protocol import CANDIDATE_SECONDS
 from search.tuner import store
 from search.tuner.measured import AnyScheme
 from tiling.machine import Timing

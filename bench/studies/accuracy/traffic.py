@@ -2,7 +2,7 @@
 
 The emitted kernel uses an instruction set whose loads and stores report their addresses to simulated caches of this
 machine's geometry (`trace.h`). Simulator and model share nothing but the scheme. Where the CPU's own counters can be
-read (`bench.studies.counters`), they replace the simulation for the caches that they count.
+read (`bench.studies.accuracy.counters`), they replace the simulation for the caches that they count.
 """
 
 from __future__ import annotations

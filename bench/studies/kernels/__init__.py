@@ -1,0 +1,10 @@
+"""What single ideas in kernels gain.
+
+Read in this order:
+
+    deployed  the speed of a saved kernel called from C, beside its tuned speed
+    fused     the cost of an epilogue that is fused into the store
+    prefetch  the gain of prefetches in kernels
+    tiles     the times of tile registers on this CPU
+    shifts    Triton's shift-convolutions, fused and in steps
+"""
