@@ -29,7 +29,7 @@ from bench.studies.networks import models, programs
 from cpu.cluster.address import cluster
 from cpu.runtime.machine.host import host
 from cpu.runtime.output import INTERRUPTED
-from gpu.runtime.device import DeviceError
+from gpu.runtime.machine.device import DeviceError
 from microkernels.ranking.offline import machine_catalog
 from microkernels.tile.isa import ISAS_OF, Isa
 from search.commands.options import FAILURES, check_target, seconds, whole

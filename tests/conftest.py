@@ -161,7 +161,7 @@ def pytest_runtest_setup(item):
 @cache
 def device_missing() -> str:
     """Why no GPU can be used here; empty where one can."""
-    from gpu.runtime.device import DeviceError, current_device
+    from gpu.runtime.machine.device import DeviceError, current_device
 
     try:
         current_device()

@@ -10,8 +10,8 @@ from bench.peers import PEERS
 from bench.report.results import Conditions
 from bench.run.layers import ROUNDS, TURN_SECONDS
 from cpu.codegen.emit import VERSION
-from gpu.runtime.device import bus_address
-from gpu.runtime.timer import WARM_CALLS
+from gpu.runtime.machine.device import bus_address
+from gpu.runtime.machine.timer import WARM_CALLS
 from search.evaluator.gpu.cuda import CudaBackend
 
 CACHES = {

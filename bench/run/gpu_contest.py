@@ -15,9 +15,9 @@ from functools import partial
 from bench.peers import PEERS
 from bench.run.contest import Refused, sentence
 from gpu.runtime.arrays import from_device, poisoned, to_device
-from gpu.runtime.device import current_device
 from gpu.runtime.kernel import load
-from gpu.runtime.timer import event_seconds, memory_bandwidth, sweeper, timed
+from gpu.runtime.machine.device import current_device
+from gpu.runtime.machine.timer import event_seconds, memory_bandwidth, sweeper, timed
 from search.evaluator.gpu.check import Case, Placed, exact_case, placed, real_case, stepwise
 from search.tuner.dtypes import on_gpu
 from tiling.problem import Problem

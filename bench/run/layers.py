@@ -9,7 +9,7 @@ from contextlib import closing
 from bench.peers import PEERS
 from bench.report.results import MODEL, OURS, Contender, LayerResult
 from cpu.runtime.processes.worker import CandidateError, Worker
-from gpu.runtime.isolation import ADDRESSES
+from gpu.runtime.machine.isolation import ADDRESSES
 from search.evaluator.interface.protocol import Backend
 from search.flow.find import DEFAULT_TRIALS, find
 from tiling.arrays.access import access_of

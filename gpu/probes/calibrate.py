@@ -24,10 +24,10 @@ from cpu.runtime.processes.worker import CandidateError, Worker, WorkerError
 from gpu.codegen.pipeline.instructions import INSTRUCTIONS, Instruction
 from gpu.probes.probe import FILL, WORDS, Probe, copy_out, each_pair, each_word, loop
 from gpu.probes.tma_probes import tma_probes
-from gpu.runtime.compile import compile_afresh, compiler_name
-from gpu.runtime.device import DeviceError, current_device, driver_version
-from gpu.runtime.isolation import ADDRESSES, ending_on_a_fault
-from gpu.runtime.loaded import load_program
+from gpu.runtime.compiler.compile import compile_afresh, compiler_name
+from gpu.runtime.machine.device import DeviceError, current_device, driver_version
+from gpu.runtime.machine.isolation import ADDRESSES, ending_on_a_fault
+from gpu.runtime.machine.loaded import load_program
 from gpu.twin.launch import Twin
 
 # The time limit of a probe in a worker, including both compilers. It ends a probe that hangs.

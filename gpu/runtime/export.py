@@ -12,9 +12,10 @@ from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.copies.tensor_map import WRONG_BIT, WRONG_DRIVER, WRONG_WORD
 from gpu.codegen.emit import TEMPLATES, VERSION, with_copier
 from gpu.codegen.program import Source
-from gpu.runtime.compile import Cubin, compile_cubin, cuda_text
+from gpu.runtime.compiler.compile import Cubin, compile_cubin, cuda_text
 
-# Ends of the names of CUtensorMapDataType in cuda.h. With TFLOAT32, TMA rounds f32 to tf32 (`gpu.runtime.driver`).
+# Ends of the names of CUtensorMapDataType in cuda.h. With TFLOAT32, TMA rounds f32 to tf32
+# (`gpu.runtime.machine.driver`).
 _TYPES = {"f16": "FLOAT16", "bf16": "BFLOAT16", "tf32": "TFLOAT32", "f32": "FLOAT32"}
 _ALIGNMENT = 256  # bytes, of each part of a kernel's own memory; cuMemAlloc aligns the whole so
 

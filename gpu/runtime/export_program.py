@@ -9,8 +9,8 @@ from math import prod
 
 from gpu.codegen.emit import TEMPLATES, VERSION
 from gpu.codegen.loops.launches import Launch, ProgramText
-from gpu.runtime.nvrtc import CompilerMissing
-from gpu.runtime.program import compile_program, program_cuda_text
+from gpu.runtime.compiler.nvrtc import CompilerMissing
+from gpu.runtime.compiler.program import compile_program, program_cuda_text
 from tiling.loops.c_text import number
 from tiling.loops.language import Buffer
 from tiling.program.dtypes import WIDTH

@@ -14,9 +14,9 @@ from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.program import Source
 from gpu.model.devices import Device
 from gpu.model.predict import Prediction
-from gpu.runtime.compile import Cubin, compile_cubin, spilled
-from gpu.runtime.device import DeviceError
-from gpu.runtime.loaded import Loaded, load_program
+from gpu.runtime.compiler.compile import Cubin, compile_cubin, spilled
+from gpu.runtime.machine.device import DeviceError
+from gpu.runtime.machine.loaded import Loaded, load_program
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
 from tiling.problem import Problem

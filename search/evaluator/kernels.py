@@ -1,8 +1,8 @@
 """The callable kernels of all back ends, and the errors that kernels of a GPU and of its twin raise."""
 
 from cpu.kernel.callable import Kernel as CpuKernel
-from gpu.runtime.device import DeviceError
 from gpu.runtime.kernel import Kernel as GpuKernel
+from gpu.runtime.machine.device import DeviceError
 from gpu.twin.launch import TwinError
 from search.evaluator.gpu.twin import TwinKernel
 

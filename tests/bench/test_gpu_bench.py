@@ -220,7 +220,7 @@ def test_what_makes_no_sense_on_a_gpu_gets_one_sentence(stand_in, arguments, mes
 
 def test_without_a_device_a_run_is_one_sentence(capsys, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "cupy", None)
-    monkeypatch.setattr("gpu.runtime.device.no_gpu", lambda: "there is no CUDA device here (no driver)")
+    monkeypatch.setattr("gpu.runtime.machine.device.no_gpu", lambda: "there is no CUDA device here (no driver)")
     assert command.main(["--target", "cuda", "--suite", "gemm_square", "--peers", "none"]) == 1
     said = capsys.readouterr().err
     assert said.startswith("there is no CUDA device here (no driver)") and said.count("\n") == 1

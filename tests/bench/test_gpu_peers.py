@@ -19,7 +19,7 @@ from bench.peers.gpu.triton import TILINGS, Triton
 from bench.peers.interface.convolution import convolution
 from cpu.reference.oracle import reference
 from gpu.model.devices import DEVICES
-from gpu.runtime.driver import no_gpu
+from gpu.runtime.machine.driver import no_gpu
 from search.tuner.dtypes import GPU_DTYPES
 from tests.support.kernels.guard import PLACES, Guarded
 from tiling.epilogue import fused

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import gpu.probes.calibrate
-import gpu.runtime.nvrtc
+import gpu.runtime.compiler.nvrtc
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.pipeline.instructions import INSTRUCTIONS
 from gpu.probes.calibrate import calibrate, main, on_device, on_twin, probes
 from gpu.probes.probe import WORDS
 from gpu.probes.tma_probes import LOADS, ROUNDED
-from gpu.runtime.compile import compile_cubin
+from gpu.runtime.compiler.compile import compile_cubin
 from tests.support.gpu.compiling import needs_nvrtc
 
 PROBES = {probe.name: probe for probe in probes()}
@@ -317,8 +317,8 @@ def test_a_probes_time_begins_once_device_and_compilers_are_ready(stand_in, monk
 def test_made_ready_is_what_a_probe_would_wait_for(stand_in, monkeypatch):
     """Both compilers, also where the cache has what they would make, and the device; once."""
     gpu.probes.calibrate._rehearse.cache_clear()
-    done, compiled = [], gpu.runtime.nvrtc.compiled
-    monkeypatch.setattr("gpu.runtime.nvrtc.compiled", lambda *a: done.append("compiled") or compiled(*a))
+    done, compiled = [], gpu.runtime.compiler.nvrtc.compiled
+    monkeypatch.setattr("gpu.runtime.compiler.nvrtc.compiled", lambda *a: done.append("compiled") or compiled(*a))
     for name in ("on_device", "on_twin"):
         run = getattr(gpu.probes.calibrate, name)
         monkeypatch.setattr(

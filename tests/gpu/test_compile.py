@@ -20,7 +20,7 @@ from gpu.codegen.emit import emit
 from gpu.model.devices import DEVICES
 from gpu.model.space import candidates, limits, schedules, scheme_of
 from gpu.probes.calibrate import probes
-from gpu.runtime.compile import compile_cubin, cuda_text
+from gpu.runtime.compiler.compile import compile_cubin, cuda_text
 from tests.support.gpu.cases import product_scheme
 from tests.support.gpu.compiling import check_compiles, fault, needs_nvrtc
 from tiling.operators import conv2d, matmul
@@ -184,7 +184,7 @@ def test_every_schedule_of_other_problems_compiles_without_spills(soak_seconds, 
 def test_a_kernel_is_compiled_once(monkeypatch):
     source = emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16")))
     first = compile_cubin(source, "sm_80")
-    monkeypatch.setattr("gpu.runtime.nvrtc.compiled", None)
+    monkeypatch.setattr("gpu.runtime.compiler.nvrtc.compiled", None)
     assert compile_cubin(source, "sm_80") == first
 
 

@@ -9,7 +9,7 @@ import pytest
 from bench.peers import PEERS
 from bench.report.results import OURS
 from cpu.runtime.processes.worker import Worker
-from gpu.runtime.isolation import ADDRESSES
+from gpu.runtime.machine.isolation import ADDRESSES
 from search import generate_conv, generate_matmul
 from search.conv import main as conv_command
 from search.evaluator.gpu.cuda import cuda_backend

@@ -7,9 +7,9 @@ import pytest
 from gpu.codegen.emit import emit
 from gpu.codegen.loops.emit import emit_program
 from gpu.codegen.loops.scheme import emit_loops
-from gpu.runtime.compile import cuda_text
-from gpu.runtime.device_layer import layer
-from gpu.runtime.program import program_cuda_text
+from gpu.runtime.compiler.compile import cuda_text
+from gpu.runtime.compiler.device_layer import layer
+from gpu.runtime.compiler.program import program_cuda_text
 from tests.support.gpu.schemes import SCHEMES, scheme_of
 from tests.support.programs.programs import SOFTMAX
 from tiling.operators import matmul

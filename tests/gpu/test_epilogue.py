@@ -8,7 +8,7 @@ import pytest
 from cpu.reference.oracle import reference
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.emit import emit
-from gpu.runtime.compile import compile_cubin
+from gpu.runtime.compiler.compile import compile_cubin
 from gpu.twin.launch import run_on_twin
 from tests.support.gpu.cases import check_on_twin, integers, product_scheme, wgmma_scheme
 from tests.support.gpu.compiling import needs_nvrtc

@@ -12,18 +12,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import gpu.runtime.device
 import gpu.runtime.kernel
-import gpu.runtime.loaded
+import gpu.runtime.machine.device
+import gpu.runtime.machine.loaded
 from cpu.runtime.compiler.toolchain import CompileError
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.emit import emit
 from gpu.model.devices import DEVICES
 from gpu.model.predict import rank
 from gpu.model.space import candidates
-from gpu.runtime.compile import Cubin, compile_cubin
-from gpu.runtime.device import DeviceError, current_device, described
+from gpu.runtime.compiler.compile import Cubin, compile_cubin
 from gpu.runtime.kernel import ArgumentError, check_array, choose, load
+from gpu.runtime.machine.device import DeviceError, current_device, described
 from search.evaluator.gpu.measure import compiled
 from tests.support.gpu.cases import PROBLEM, SPLIT, check_on_twin, expected, integers, product_scheme
 from tests.support.gpu.compiling import needs_nvrtc
@@ -107,7 +107,7 @@ def test_a_graphs_kernel_outlives_its_callable(fake_device, scheme, captured):
     module = weakref.ref(kernel.loaded.module)
     del kernel
     gc.collect()
-    assert bool(module()) == captured and len(gpu.runtime.loaded._IN_GRAPHS) == captured
+    assert bool(module()) == captured and len(gpu.runtime.machine.loaded._IN_GRAPHS) == captured
 
 
 def test_the_result_goes_where_it_is_wanted(fake_device):
@@ -198,7 +198,7 @@ def test_a_kernel_that_needs_too_much_shared_memory(fake_device, monkeypatch):
 
 @pytest.mark.parametrize(("major", "architecture"), [(8, "sm_80"), (10, "sm_100")])
 def test_a_kernel_that_only_hopper_runs(fake_device, monkeypatch, major, architecture):
-    monkeypatch.setattr(gpu.runtime.loaded, "compile_cubin", compile_cubin)
+    monkeypatch.setattr(gpu.runtime.machine.loaded, "compile_cubin", compile_cubin)
     monkeypatch.setitem(H200_TELLS, "major", major)
     problem = matmul(m=512, n=512, k=512, dtype="f16")
     with pytest.raises(CompileError, match=f"needs the architecture sm_90a and cannot be compiled for {architecture}$"):
@@ -229,10 +229,10 @@ def test_without_a_device_it_is_said(monkeypatch):
 
 def test_who_has_no_driver_is_told_so_before_cupy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    monkeypatch.setattr(gpu.runtime.device, "no_gpu", lambda: None)
+    monkeypatch.setattr(gpu.runtime.machine.device, "no_gpu", lambda: None)
     with pytest.raises(DeviceError, match=r"^CuPy is not installed, which runs CUDA kernels: .*tilewright\[gpu\]"):
         load(product_scheme(PROBLEM))
-    monkeypatch.setattr(gpu.runtime.device, "no_gpu", lambda: "there is no CUDA device here (no driver)")
+    monkeypatch.setattr(gpu.runtime.machine.device, "no_gpu", lambda: "there is no CUDA device here (no driver)")
     told = (
         r"^there is no CUDA device here \(no driver\); where there is one, CuPy runs CUDA kernels: .*tilewright\[gpu\]"
     )
@@ -259,7 +259,7 @@ def test_no_schedule_is_taken_whose_inputs_are_copied_by_code_that_spills(monkey
     def spilling(program, architecture):
         return Cubin(program.symbol, architecture, b"code", 64, 16 * program.symbol.endswith("_rows"), "fake")
 
-    monkeypatch.setattr("gpu.runtime.compile.compile_cubin", spilling)
+    monkeypatch.setattr("gpu.runtime.compiler.compile.compile_cubin", spilling)
     monkeypatch.setattr("gpu.runtime.kernel.compile_cubin", spilling)
     problem, device = matmul(m=8191, n=8191, k=8191, dtype="bf16"), DEVICES["H200"]
     ranked = rank(problem, device)

@@ -18,8 +18,8 @@ from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.program import Source
 from gpu.model.devices import DEVICES
 from gpu.model.predict import rank
-from gpu.runtime.driver import _PROMOTE_TO_128, _SWIZZLE_128, _TYPES
 from gpu.runtime.export import launcher
+from gpu.runtime.machine.driver import _PROMOTE_TO_128, _SWIZZLE_128, _TYPES
 from search.tuner.dtypes import on_gpu
 from tests.support.gpu.cases import SPLIT
 from tests.support.gpu.driver import OWN, STAND_IN, WARNINGS, headers

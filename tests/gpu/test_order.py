@@ -11,7 +11,7 @@ import pytest
 from gpu.codegen.emit import emit
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.codegen.pipeline.stages import REGISTERS, WARP
-from gpu.runtime.compile import cuda_text
+from gpu.runtime.compiler.compile import cuda_text
 from tests.support.gpu.cases import product_scheme
 from tests.support.gpu.compiling import needs_nvrtc, ptx_of
 from tiling.operators import conv2d, matmul

@@ -13,15 +13,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import gpu.runtime.driver
+import gpu.runtime.machine.driver
 from gpu.codegen.copies.tensor_map import Pixels, TensorMap, TensorMapError
 from gpu.codegen.emit import copier, emit
 from gpu.codegen.program import Program
 from gpu.probes.probe import WORDS, Probe
 from gpu.probes.tma_probes import BARRIER, LOADS
-from gpu.runtime.device import DeviceError
-from gpu.runtime.driver import DriverError, allocating_in_a_capture, encoded
-from gpu.runtime.loaded import Loaded
+from gpu.runtime.machine.device import DeviceError
+from gpu.runtime.machine.driver import DriverError, allocating_in_a_capture, encoded
+from gpu.runtime.machine.loaded import Loaded
 from gpu.twin.launch import Twin, TwinError
 from tiling.epilogue import fused
 from tiling.operators import matmul
@@ -82,7 +82,7 @@ def driver(monkeypatch):
 
     for name in ("cuTensorMapEncodeTiled", "cuTensorMapEncodeIm2col"):
         setattr(fake, name, encode(name))
-    monkeypatch.setattr(gpu.runtime.driver, "_driver", lambda: fake)
+    monkeypatch.setattr(gpu.runtime.machine.driver, "_driver", lambda: fake)
     return fake
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import gpu.model.predict
-import gpu.runtime.device
+import gpu.runtime.compiler.nvrtc
 import gpu.runtime.kernel
-import gpu.runtime.loaded
-import gpu.runtime.nvrtc
+import gpu.runtime.machine.device
+import gpu.runtime.machine.loaded
 import search.evaluator.gpu.backend
 import search.evaluator.gpu.cuda
 import search.evaluator.gpu.twin
@@ -27,9 +27,9 @@ from gpu.codegen.emit import emit
 from gpu.model.devices import DEVICES
 from gpu.model.predict import predict, rank
 from gpu.model.space import candidates
-from gpu.runtime.device import DeviceError
+from gpu.runtime.compiler.nvrtc import CompilerMissing
 from gpu.runtime.kernel import ArgumentError, Kernel
-from gpu.runtime.nvrtc import CompilerMissing
+from gpu.runtime.machine.device import DeviceError
 from gpu.twin.launch import Run
 from search import generate_conv, generate_matmul
 from search.conv import main as conv_command
@@ -49,7 +49,7 @@ from tiling.text.shapes import canonical
 CONV, PRODUCT = "c=8,h=9,w=9,k=16,r=3,s=3,pad=1", "m=40,n=24,k=56"
 CPU_SCHEME = "R(k) T(h,9) T(w,3) S(y) T(r,3) T(s,3) T(c,8) U(w,3) V(k,4)"
 TRANSPOSED = PRODUCT + ",batch=3,trans_a=1,trans_b=1"
-CURRENT, CURRENT_DEVICE = gpu.runtime.device.current, gpu.runtime.device.current_device
+CURRENT, CURRENT_DEVICE = gpu.runtime.machine.device.current, gpu.runtime.machine.device.current_device
 KEYS = {"shape", "scheme", "correct", "search_seconds", "interrupted", "version", "repeat", "explanation", "emitted"}
 
 
@@ -65,9 +65,9 @@ def no_device(monkeypatch):
 
     monkeypatch.setattr(search.evaluator.gpu.backend, "current_device", absent)
     monkeypatch.setattr(search.evaluator.gpu.cuda, "current_device", absent)
-    monkeypatch.setattr(gpu.runtime.device, "current", absent)
-    monkeypatch.setattr(gpu.runtime.loaded, "current", absent)
-    monkeypatch.setattr(gpu.runtime.nvrtc, "_bindings", missing)
+    monkeypatch.setattr(gpu.runtime.machine.device, "current", absent)
+    monkeypatch.setattr(gpu.runtime.machine.loaded, "current", absent)
+    monkeypatch.setattr(gpu.runtime.compiler.nvrtc, "_bindings", missing)
 
 
 @pytest.fixture
@@ -216,8 +216,8 @@ def test_running_without_a_device_is_refused(capsys):
 
 
 def test_another_device_than_the_one_that_is_here(fake_device, no_device, monkeypatch, capsys):
-    monkeypatch.setattr(gpu.runtime.device, "current", CURRENT)
-    monkeypatch.setattr(gpu.runtime.loaded, "current", CURRENT)
+    monkeypatch.setattr(gpu.runtime.machine.device, "current", CURRENT)
+    monkeypatch.setattr(gpu.runtime.machine.loaded, "current", CURRENT)
     monkeypatch.setattr(search.evaluator.gpu.backend, "current_device", CURRENT_DEVICE)
     arguments = ["--target", "cuda", "--device", "A100", "--shape", PRODUCT]
     assert matmul_command(arguments) == 1

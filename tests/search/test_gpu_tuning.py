@@ -14,13 +14,14 @@ from cpu.runtime.machine.host import MachineError
 from cpu.runtime.numbers import to_bits
 from cpu.runtime.processes.worker import WorkerError
 from gpu.codegen.emit import emit
-from gpu.runtime import compare, nvrtc
 from gpu.runtime.arrays import as_output, from_device
-from gpu.runtime.compile import compile_cubin
-from gpu.runtime.device import DeviceError
-from gpu.runtime.isolation import ending_on_a_fault
+from gpu.runtime.compiler import nvrtc
+from gpu.runtime.compiler.compile import compile_cubin
 from gpu.runtime.kernel import load
-from gpu.runtime.timer import HEAD_START
+from gpu.runtime.machine import compare
+from gpu.runtime.machine.device import DeviceError
+from gpu.runtime.machine.isolation import ending_on_a_fault
+from gpu.runtime.machine.timer import HEAD_START
 from search import generate_matmul
 from search.evaluator.gpu import measure as gpu_measure
 from search.evaluator.gpu.check import exact_case, placed, real_case
@@ -317,7 +318,7 @@ def test_the_head_start_compiles():
 
 def test_without_a_device_a_search_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    monkeypatch.setattr("gpu.runtime.device.no_gpu", lambda: None)
+    monkeypatch.setattr("gpu.runtime.machine.device.no_gpu", lambda: None)
     with pytest.raises(DeviceError, match=r"CuPy is not installed.*tilewright\[gpu\]"):
         generate_matmul(m=40, n=24, k=56, target="cuda", tune="measure")
 

@@ -15,7 +15,7 @@ import numpy as np
 from bench.peers.cpu.torch_cpu import Calls
 from bench.peers.interface.peer import Peer, Prepared
 from bench.peers.interface.versions import installed
-from gpu.runtime.driver import no_gpu
+from gpu.runtime.machine.driver import no_gpu
 from tiling.dtypes import OUTPUT_DTYPE
 from tiling.problem import Problem
 

@@ -17,11 +17,11 @@ from gpu.model.loops_space import loop_schemes
 from gpu.model.predict import Prediction, order, predict, rank
 from gpu.model.space import limits
 from gpu.passes.order import SCHEME, scheme_forms
-from gpu.runtime.compile import compile_cubin, cuda_text
-from gpu.runtime.device import DeviceError, current_device, is_a
+from gpu.runtime.compiler.compile import compile_cubin, cuda_text
+from gpu.runtime.compiler.nvrtc import CompilerMissing
 from gpu.runtime.export import save
 from gpu.runtime.kernel import choose
-from gpu.runtime.nvrtc import CompilerMissing
+from gpu.runtime.machine.device import DeviceError, current_device, is_a
 from search.evaluator.gpu.report import Compiled, details, explain
 from search.evaluator.interface.protocol import Details, direct
 from search.space.explain import RUNNERS_UP

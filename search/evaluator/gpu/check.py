@@ -16,7 +16,7 @@ from cpu.kernel.measure import WrongResult
 from cpu.reference.oracle import error_bound, exact_bound, integers, reals, reference
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.runtime.arrays import as_output, from_device, to_device
-from gpu.runtime.compare import outside
+from gpu.runtime.machine.compare import outside
 from tiling.problem import Problem
 
 # NumPy computes the reference even though a device could do so in a hundredth of the time. The device's own libraries

@@ -13,10 +13,10 @@ from typing import Any  # what workers are given and give is JSON
 
 from cpu.runtime.compiler.toolchain import CompileError
 from cpu.runtime.processes.worker import CandidateError, Worker, WorkerError
-from gpu.runtime.compile import compiler_name
-from gpu.runtime.device import DeviceError, current_device, driver_version
-from gpu.runtime.isolation import ADDRESSES
+from gpu.runtime.compiler.compile import compiler_name
 from gpu.runtime.kernel import Kernel, load
+from gpu.runtime.machine.device import DeviceError, current_device, driver_version
+from gpu.runtime.machine.isolation import ADDRESSES
 from search.evaluator.gpu.backend import GpuBackend, gpu_target
 from search.evaluator.interface.protocol import CANDIDATE_SECONDS, Verdict, direct
 from search.tuner import store

@@ -15,11 +15,11 @@ from cpu.runtime.compiler.toolchain import CompileError
 from cpu.runtime.machine.host import MachineError, host
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.runtime.arrays import from_device, poisoned, to_device
-from gpu.runtime.compile import compile_afresh, spilled
-from gpu.runtime.device import current_device
-from gpu.runtime.isolation import ending_on_a_fault
+from gpu.runtime.compiler.compile import compile_afresh, spilled
 from gpu.runtime.kernel import Kernel, load
-from gpu.runtime.timer import HEAD_START, event_seconds, timed
+from gpu.runtime.machine.device import current_device
+from gpu.runtime.machine.isolation import ending_on_a_fault
+from gpu.runtime.machine.timer import HEAD_START, event_seconds, timed
 from search.evaluator.gpu.check import Placed, exact_case, placed, real_case
 from search.evaluator.interface.protocol import direct
 from search.tuner.dtypes import on_gpu

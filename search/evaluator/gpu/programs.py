@@ -16,7 +16,7 @@ from gpu.codegen.loops.emit import emit_program
 from gpu.codegen.loops.launches import ProgramText
 from gpu.codegen.loops.names import with_cuda_names
 from gpu.passes.order import PROGRAM, program_forms
-from gpu.runtime.compile import HOPPER
+from gpu.runtime.compiler.compile import HOPPER
 from gpu.runtime.export_program import program_files
 from gpu.twin.program import ProgramTwin
 from tiling.arguments import ArgumentError

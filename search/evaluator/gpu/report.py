@@ -12,7 +12,7 @@ from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.codegen.program import Source
 from gpu.model.devices import Device
 from gpu.model.predict import Prediction
-from gpu.runtime.compile import Cubin
+from gpu.runtime.compiler.compile import Cubin
 from search.evaluator.interface.protocol import Details
 from search.space.explain import aligned, microseconds
 from search.tuner.target import Target

@@ -4,7 +4,7 @@ import pytest
 
 from gpu.codegen.loops.emit import emit_program
 from gpu.passes.threads import bind_points
-from gpu.runtime.program import compile_program
+from gpu.runtime.compiler.program import compile_program
 from tests.support.gpu.compiling import needs_nvrtc
 from tests.support.gpu.programs import PROGRAMS, program_of
 

@@ -13,9 +13,9 @@ from cpu.runtime.compiler.toolchain import find_compiler
 from gpu.codegen.loops.emit import emit_program
 from gpu.codegen.loops.launches import ProgramText
 from gpu.runtime import export_program
+from gpu.runtime.compiler.nvrtc import CompilerMissing
+from gpu.runtime.compiler.program import Compiled
 from gpu.runtime.export_program import program_files
-from gpu.runtime.nvrtc import CompilerMissing
-from gpu.runtime.program import Compiled
 from search.evaluator.gpu.programs import TwinProgramKernel
 from tests.support.gpu.driver import OWN, STAND_IN, WARNINGS, headers
 from tests.support.gpu.programs import program_of

@@ -3,7 +3,7 @@
 import pytest
 
 from gpu.codegen.loops.scheme import emit_loops
-from gpu.runtime.compile import compile_cubin, cuda_text
+from gpu.runtime.compiler.compile import compile_cubin, cuda_text
 from tests.support.gpu.compiling import needs_nvrtc, ptx_of
 from tests.support.gpu.schemes import SCHEMES, scheme_of
 from tiling.operators import matmul

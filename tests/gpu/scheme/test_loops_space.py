@@ -10,7 +10,7 @@ from gpu.codegen.loops.scheme import emit_loops
 from gpu.model.devices import DEVICES
 from gpu.model.loops import predict_loops
 from gpu.model.loops_space import loop_schedules, loop_schemes, scheme_of
-from gpu.runtime.compile import compile_cubin
+from gpu.runtime.compiler.compile import compile_cubin
 from gpu.twin.launch import TwinError
 from search.conv import main
 from tests.support.gpu.compiling import needs_nvrtc

@@ -7,8 +7,8 @@ from gpu.codegen.emit import copier, emit
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.codegen.pipeline.stages import REGISTERS
 from gpu.model.devices import DEVICES
-from gpu.runtime import nvrtc
-from gpu.runtime.compile import compile_cubin
+from gpu.runtime.compiler import nvrtc
+from gpu.runtime.compiler.compile import compile_cubin
 
 
 def nvrtc_missing() -> str:

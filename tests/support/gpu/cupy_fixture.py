@@ -11,13 +11,13 @@ import pytest
 def stand_in(monkeypatch, tmp_path):
     """A machine with an H200; gives a function that says which kernels fail, by a part of their text, and how."""
     # Imported here, so that the tests of the language run where the GPU packages cannot be imported.
-    import gpu.runtime.timer
-    from gpu.runtime.loaded import Loaded
+    import gpu.runtime.machine.timer
+    from gpu.runtime.machine.loaded import Loaded
 
     for name in _replaced():
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(Loaded, "launch", Loaded.launch)  # the stand-in replaces it
-    gpu.runtime.timer._head_start.cache_clear()
+    gpu.runtime.machine.timer._head_start.cache_clear()
     monkeypatch.syspath_prepend(str(Path(__file__).with_name("stand_in")))
     monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("STAND_IN_FAULTS", str(tmp_path / "faults"))
@@ -29,7 +29,7 @@ def stand_in(monkeypatch, tmp_path):
     yield fail
     for name in _replaced():
         del sys.modules[name]
-    gpu.runtime.timer._head_start.cache_clear()
+    gpu.runtime.machine.timer._head_start.cache_clear()
 
 
 def _replaced():

@@ -38,9 +38,9 @@ def fake_array(array):
 def fake_device(monkeypatch):
     """A CuPy whose launches run the twin: what the kernel hands over decides whether the result is right."""
     # Imported here, so that the tests of the language run where the GPU packages cannot be imported.
-    import gpu.runtime.loaded
+    import gpu.runtime.machine.loaded
     from gpu.codegen.emit import emit
-    from gpu.runtime.compile import Cubin
+    from gpu.runtime.compiler.compile import Cubin
     from gpu.twin.launch import run_on_twin
 
     launches = []
@@ -121,10 +121,10 @@ def fake_device(monkeypatch):
         ),
     )
     monkeypatch.setitem(sys.modules, "cupy", fake)
-    monkeypatch.setattr(gpu.runtime.loaded, "allocating_in_a_capture", allocating_in_a_capture)
-    monkeypatch.setattr(gpu.runtime.loaded, "_IN_GRAPHS", {})
+    monkeypatch.setattr(gpu.runtime.machine.loaded, "allocating_in_a_capture", allocating_in_a_capture)
+    monkeypatch.setattr(gpu.runtime.machine.loaded, "_IN_GRAPHS", {})
     monkeypatch.setattr(
-        gpu.runtime.loaded,
+        gpu.runtime.machine.loaded,
         "compile_cubin",
         lambda source, architecture: Cubin(source.symbol, architecture, b"code", 64, 0, "fake"),
     )

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 from cuda.faults import fault_of
 
-import gpu.runtime.loaded
+import gpu.runtime.machine.loaded
 from gpu.twin.launch import Twin
 
 PROPERTIES = {
@@ -61,8 +61,8 @@ class Module:
 
 
 def launch(loaded, *arrays):
-    """In the place of `gpu.runtime.loaded.Loaded.launch`: what that hands to the driver tests/gpu/test_kernel.py looks
-    at.
+    """In the place of `gpu.runtime.machine.loaded.Loaded.launch`: what that hands to the driver
+    tests/gpu/test_kernel.py looks at.
     """
     context.check(CUDADriverError)
     program = loaded.program
@@ -78,7 +78,7 @@ def launch(loaded, *arrays):
     arrays[-1][...] = output if fault != "wrong" else output + np.ones(1, output.dtype)
 
 
-gpu.runtime.loaded.Loaded.launch = launch
+gpu.runtime.machine.loaded.Loaded.launch = launch
 
 
 class Event:

@@ -10,7 +10,7 @@ from math import ceil
 
 from gpu.codegen.emit import ELEMENTS
 from gpu.codegen.program import Program
-from gpu.runtime.loaded import Loaded, load_program
+from gpu.runtime.machine.loaded import Loaded, load_program
 from tiling.scheme.taskmap import looped, repeat, spatial
 
 _THREADS = 256

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from gpu.codegen.loops.launches import ProgramText
-from gpu.runtime import nvrtc
-from gpu.runtime.compile import OPTIONS
-from gpu.runtime.device_layer import layer
+from gpu.runtime.compiler import nvrtc
+from gpu.runtime.compiler.compile import OPTIONS
+from gpu.runtime.compiler.device_layer import layer
 
 _LAYER = ("ptx.cuh", "elements.cuh", "values.cuh")
 _FUNCTION = re.compile(

@@ -11,9 +11,9 @@ from typing import Any
 from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.emit import copier
 from gpu.codegen.program import Program
-from gpu.runtime.compile import Cubin, compile_cubin
-from gpu.runtime.device import DeviceError, current
-from gpu.runtime.driver import DriverError, allocating_in_a_capture, encoded
+from gpu.runtime.compiler.compile import Cubin, compile_cubin
+from gpu.runtime.machine.device import DeviceError, current
+from gpu.runtime.machine.driver import DriverError, allocating_in_a_capture, encoded
 
 # The errors of cuModuleLoadData for machine code that the driver does not know: CUDA_ERROR_INVALID_IMAGE,
 # _NO_BINARY_FOR_GPU and _UNSUPPORTED_PTX_VERSION in cuda.h.

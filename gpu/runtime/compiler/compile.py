@@ -14,8 +14,8 @@ from cpu.runtime.compiler.cache import kept, with_facts, without_facts
 from cpu.runtime.compiler.toolchain import CompileError
 from gpu.codegen.emit import with_copier
 from gpu.codegen.program import Program
-from gpu.runtime import nvrtc
-from gpu.runtime.device_layer import layer
+from gpu.runtime.compiler import nvrtc
+from gpu.runtime.compiler.device_layer import layer
 
 # Warnings off: of functions that a kernel does not call, among those for its dtype, and of those for every dtype that
 # ask unsigned numbers v < 0.

@@ -12,7 +12,7 @@ from functools import cache
 from math import ceil
 
 from gpu.codegen.program import Program
-from gpu.runtime.loaded import load_program
+from gpu.runtime.machine.loaded import load_program
 
 # Waits 400,000 ticks of the GPU's clock, about 0.2 ms, which is longer than Python takes to queue a call.
 HEAD_START = Program(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpu.model.devices import DEVICES, Device
-from gpu.runtime.driver import no_gpu
+from gpu.runtime.machine.driver import no_gpu
 
 
 class DeviceError(RuntimeError):
