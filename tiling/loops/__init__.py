@@ -11,6 +11,7 @@ Read in this order:
     walk       the statements of a kernel, one after the other
     writes     which arrays a kernel writes to
     rewrite    the changes that passes share
+    lanes      which lanes of its operands an instruction brings together
     passes     what a pass is, and a kernel after each of a list
     quotients  quotients of what is never negative
     listing    a kernel of any form as pseudo-code

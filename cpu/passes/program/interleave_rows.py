@@ -20,6 +20,7 @@ from dataclasses import replace
 from cpu.passes.program.bind_tasks import work
 from cpu.passes.program.jam_vectors import Jammed, in_runs, is_known, names_inside, together
 from tiling.loops.index import ZERO, Range
+from tiling.loops.lanes import crosses_lanes
 from tiling.loops.language import Alloc, Block, Body, For, Invoke, Kernel, Let, Read, Statement, Store
 from tiling.loops.nests import independent
 from tiling.loops.rewrite import conditions_of, operands_of, parts_of
@@ -71,7 +72,7 @@ def _loop(loop: For, ranges: Mapping[str, Range]) -> Body | None:
 def _is_reduced(body: Body) -> bool:
     """Whether the lanes of a vector are combined, between the loops over a row."""
     parts = (part for s in body for operand in operands_of(s) for part in parts_of(operand))
-    return any(isinstance(part, Invoke) and part.instruction.name.startswith("across_") for part in parts)
+    return any(isinstance(part, Invoke) and crosses_lanes(part) for part in parts)
 
 
 def _is_nested(loop: For) -> bool:

@@ -21,6 +21,7 @@ from tiling.loops.language import (
     Immediate,
     Inside,
     Invoke,
+    Load,
     Mask,
     Operand,
     Statement,
@@ -65,10 +66,10 @@ def stands_for(statement: Statement, kind: Callable[[Statement], bool]) -> bool:
 
 
 def is_product(statement: Statement) -> bool:
-    """Whether a statement is a multiplication."""
+    """Whether a statement adds to a sum: what it stores has the sum as an operand."""
     if not isinstance(statement, Store) or not isinstance(statement.value, Invoke):
         return False
-    return statement.value.instruction.name == "fma"
+    return any(given == Load(statement.buffer, statement.at) for _, given in statement.value.operands)
 
 
 def is_copy(statement: Statement) -> bool:

@@ -176,7 +176,7 @@ class Lanes:
     def named(self, value: Value) -> Value:
         """A value that may be written twice."""
         simple = isinstance(value, Register) or (isinstance(value, Load) and value.at == (LANE,))
-        number = isinstance(value, Invoke) and value.instruction.name == "constant"
+        number = isinstance(value, Invoke) and all(isinstance(given, Number) for _, given in value.operands)
         return value if simple or number else self.let("v", value)
 
     def let(self, name: str, value: Value) -> Register:

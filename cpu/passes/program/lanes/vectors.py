@@ -16,6 +16,7 @@ from cpu.passes.program.lanes.guarded import guarded
 from cpu.passes.program.lanes.statement import Lanes, Names
 from microkernels.tile.forms import Isa
 from tiling.loops.index import ZERO
+from tiling.loops.lanes import crosses_lanes
 from tiling.loops.language import (
     Alloc,
     Body,
@@ -55,7 +56,7 @@ def _known(condition: Condition) -> Condition | bool:
 def _summed(kernel: Kernel) -> frozenset[str]:
     """The registers whose lanes are combined in the end, so that unused ones must stay as they began."""
     parts = (part for s in walk(kernel.body) for operand in operands_of(s) for part in parts_of(operand))
-    across = (p for p in parts if isinstance(p, Invoke) and p.instruction.name.startswith("across_"))
+    across = (p for p in parts if isinstance(p, Invoke) and crosses_lanes(p))
     return frozenset(given.buffer for invoke in across for _, given in invoke.operands if isinstance(given, Load))
 
 
