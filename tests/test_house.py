@@ -68,6 +68,7 @@ ROOMS = {
     "gpu.passes.memory": {
         *("tiling.*", "gpu.passes.facts", "gpu.passes.values", "gpu.passes.threads", "gpu.passes.rows"),
     },
+    "gpu.passes.matrices": {"tiling.*", "gpu.passes.facts", "gpu.passes.rows", "gpu.passes.memory"},
     "gpu.passes": {"tiling.*", "gpu.passes.*"},
     "gpu.codegen.pipeline": {"tiling.*"},
     "gpu.codegen.copies": {"tiling.*", "gpu.codegen.pipeline"},

@@ -3,6 +3,7 @@
  *
  *   get_f32(p), put_f32(p, v)          one element; that of an f16 or bf16 as the f32 that it is
  *   get4_f32(to, p), put4_f32(p, v)    four neighbours in one access, at a multiple of their size or of 16 bytes
+ *   get_matrices(to, p)                a warp loads four matrices, also with rows and columns exchanged (across)
  *
  * The twin of this file is twin_elements.h, which checks every access.
  */
@@ -74,6 +75,14 @@ ELEMENTS(u16, unsigned short, unsigned short, , )
 ELEMENTS(s8, signed char, signed char, , )
 ELEMENTS(u8, unsigned char, unsigned char, , )
 ELEMENTS(bool, int, unsigned char, , )
+ELEMENTS(tf32, unsigned, unsigned, , )
+
+/* The bits of the nearest tf32. */
+DEVICE unsigned tf32_of(float v) { return round_tf32(__float_as_uint(v)); }
+
+/* Four 8x8 matrices of shared memory, of which each lane gives the place of a row, as words of all lanes. */
+DEVICE void get_matrices(unsigned *to, const void *p) { ldmatrix_x4(to, (unsigned)__cvta_generic_to_shared(p)); }
+DEVICE void get_matrices_across(unsigned *to, const void *p) { ldmatrix_x4_trans(to, (unsigned)__cvta_generic_to_shared(p)); }
 
 /* The nearest f16 or bf16. */
 DEVICE float round_f16(float v) { return f32_of_half(half_of_f32(v)); }

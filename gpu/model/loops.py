@@ -1,7 +1,7 @@
-"""The analytic model of a scheme without a matrix instruction: how long it takes on a device.
+"""The analytic model of a scheme of one stage, with or without a matrix instruction: how long it takes on a device.
 
-It counts multiply-adds, what threads read of shared memory, and what is staged: from the L2, from memory, and while
-all threads of a block wait for it. **No device has measured it yet.**
+It counts multiply-adds, what threads or warps read of shared memory, and what is staged: from the L2, from memory, and
+while all threads of a block wait for it. **No device has measured it yet.**
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gpu.model.devices import Device
 from gpu.model.predict import Prediction
 from tiling.dtypes import DTYPE_BYTES, OUTPUT_BYTES
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import Rest, Stage, Tile
+from tiling.scheme.specifiers import Matrix, Rest, Stage, Tile
 
 _WARP, _WORD = 32, 4
 # Registers of a thread beside its sums: addresses, and what a step multiplies. NVRTC 13.5 takes 167 for 64 sums, 115 to
@@ -28,7 +28,12 @@ def predict_loops(scheme: Scheme, shared_bytes: int, device: Device) -> Predicti
     problem = scheme.problem
     blocks, warps = (_workers(scheme, worker) for worker in ("block", "warp"))
     threads = warps * _WARP
-    sums = max(_sums(scheme, tile) for tile in scheme.tiles)
+    matrix = isinstance(scheme.specifiers[-1], Matrix)
+    # A warp shares the tile of a matrix instruction. In its tiles of shared memory numbers are as short as in arrays,
+    # in others they are words.
+    sums = max(_sums(scheme, tile) for tile in scheme.tiles) // (_WARP if matrix else 1)
+    rate = device.matrix_flops[problem.dtype] / 2 if matrix else device.lanes
+    staged = DTYPE_BYTES[problem.dtype] if matrix else _WORD
     resident = min(
         device.blocks_of_multiprocessor,
         device.threads_of_multiprocessor // threads,
@@ -39,19 +44,17 @@ def predict_loops(scheme: Scheme, shared_bytes: int, device: Device) -> Predicti
         raise ValueError(f"{scheme.text} does not fit {device.name}")
     serial = ceil(blocks / device.multiprocessors)  # blocks of the busiest multiprocessor
     products = prod(scheme.visited(dim) for dim in scheme.extents) / blocks  # with those beyond the edges
-    # A thread reads a number of each row and each column of its tile for all products of a point. Shared memory gives
-    # each lane a word, however short the number is.
+    # A thread, or a warp, reads a number of each row and each column of its tile for all products of a point.
     rows, columns = _sides(scheme)
-    read = products * (rows + columns) / (rows * columns) * _WORD
+    read = products * (rows + columns) / (rows * columns) * staged
     arrays = sum(t.elements for t in (problem.broadcast, problem.vector)) * DTYPE_BYTES[problem.dtype]
     stored = sum(t.elements for t in (problem.output, *problem.epilogue_arrays)) * OUTPUT_BYTES[problem.output_dtype]
     steps = _steps(scheme)
     parts = (
-        ("multiply-adds", serial * products / device.lanes / device.clock),
+        ("multiply-adds", serial * products / rate / device.clock),
         ("shared", serial * read / device.shared_bandwidth / device.clock),
         ("latency", ceil(blocks / (resident * device.multiprocessors)) * steps * _STAGING_CYCLES / device.clock),
-        # Tiles hold words, whatever the arrays do.
-        ("l2", blocks * steps * shared_bytes * DTYPE_BYTES[problem.dtype] / _WORD / device.l2_bandwidth),
+        ("l2", blocks * steps * shared_bytes * DTYPE_BYTES[problem.dtype] / staged / device.l2_bandwidth),
         ("memory", (arrays + stored) / device.memory_bandwidth),
     )
     return Prediction(scheme, parts, _LAUNCH_SECONDS, resident, blocks / (resident * device.multiprocessors))
@@ -72,12 +75,18 @@ def _steps(scheme: Scheme) -> int:
     return found
 
 
+def _points(scheme: Scheme, tile: dict[str, int], dim: str) -> int:
+    """The points of a tile along a dim, those of the matrix instruction included."""
+    matrix = scheme.specifiers[-1]
+    return tile[dim] * (matrix.factors.get(dim, 1) if isinstance(matrix, Matrix) else 1)
+
+
 def _sums(scheme: Scheme, tile: dict[str, int]) -> int:
-    return prod(units for dim, units in tile.items() if dim not in scheme.problem.reductions)
+    return prod(_points(scheme, tile, dim) for dim in tile if dim[0] not in scheme.problem.reductions)
 
 
 def _sides(scheme: Scheme) -> tuple[int, int]:
     """The rows and columns of the largest register tile."""
     tile = max(scheme.tiles, key=lambda tile: _sums(scheme, tile))
-    columns = tile[scheme.problem.vector_dim]
+    columns = _points(scheme, tile, scheme.problem.vector_dim)
     return _sums(scheme, tile) // columns, columns

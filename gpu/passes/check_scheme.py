@@ -1,12 +1,13 @@
-"""Which valid schemes without a matrix instruction passes make a kernel of a GPU from."""
+"""Which valid schemes passes make a kernel of a GPU from."""
 
 from __future__ import annotations
 
 from math import prod
 
 from gpu.passes.facts.workers import WARP_SIZE
+from gpu.passes.matrices.check_matrix import check_matrix
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import DotGroup, Lambda, Rest, SchemeError, Stage, Tile, Vector
+from tiling.scheme.specifiers import DotGroup, Lambda, Matrix, Rest, SchemeError, Stage, Tile, Vector
 
 DTYPES = ("f32", "f16", "bf16")
 MOST_THREADS = 1024  # of a block
@@ -17,7 +18,10 @@ _WORKERS = ("block", *_THREADS)
 def check_scheme(scheme: Scheme) -> None:
     """Raises SchemeError, which names the specifier, where a scheme is no kernel of a GPU's blocks and threads."""
     problem, output = scheme.problem, scheme.problem.output.name
-    if problem.dtype not in DTYPES:
+    of_matrices = isinstance(scheme.specifiers[-1], Matrix)
+    if of_matrices:
+        check_matrix(scheme)
+    elif problem.dtype not in DTYPES:
         raise SchemeError(
             f"{problem.dtype} is multiplied by matrix instructions alone, with channels last and without groups; a "
             f"scheme without M is of {', '.join(DTYPES[:-1])} or {DTYPES[-1]}"
@@ -40,6 +44,8 @@ def check_scheme(scheme: Scheme) -> None:
         if isinstance(s, Tile) and s.worker:
             _check_worker(scheme, place, s)
     lanes, warps = (prod(s.trips for s in _bound(scheme, worker)) for worker in ("lane", "warp"))
+    if of_matrices:
+        lanes = WARP_SIZE
     if lanes != WARP_SIZE:
         named = " ".join(map(str, _bound(scheme, "lane"))) or "no T(…)@lane"
         raise SchemeError(f"{named}: a warp of a GPU has {WARP_SIZE} lanes, so their product must be {WARP_SIZE}")

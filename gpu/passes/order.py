@@ -1,7 +1,7 @@
 """The passes of a kernel on a GPU, in order: from plain loops to the statements that are printed.
 
     program_forms(program) -> (name, kernel), …      the kernel of a program after each pass
-    scheme_forms(scheme) -> (name, kernel), …        that of a scheme without a matrix instruction
+    scheme_forms(scheme) -> (name, kernel), …        that of a scheme
 
 A new optimisation is a file of this room and a line here.
 """
@@ -9,6 +9,10 @@ A new optimisation is a file of this room and a line here.
 from __future__ import annotations
 
 from gpu.passes.check_scheme import check_scheme
+from gpu.passes.matrices.load_matrices import load_matrices
+from gpu.passes.matrices.multiply_matrices import multiply_matrices
+from gpu.passes.matrices.stage_matrices import stage_matrices
+from gpu.passes.matrices.swizzle import swizzle
 from gpu.passes.memory.allocate_shared import allocate_shared
 from gpu.passes.memory.place_barriers import place_barriers
 from gpu.passes.memory.stage_tiles import stage_tiles
@@ -34,6 +38,7 @@ from tiling.program.rewrite.factor_sums import factored_sums
 from tiling.program.rewrite.inline import inlined
 from tiling.program.rewrite.split_sums import split_sums
 from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Matrix
 
 PROGRAM: tuple[Pass[None], ...] = (
     Pass("split launches", lambda kernel, _: split_launches(kernel)),
@@ -48,13 +53,23 @@ PROGRAM: tuple[Pass[None], ...] = (
     Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
     Pass("place barriers", lambda kernel, _: place_barriers(kernel)),
 )
+
+
+def _has_matrix(scheme: Scheme) -> bool:
+    return isinstance(scheme.specifiers[-1], Matrix)
+
+
 SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("compute in f32", compute_in_f32),
     Pass("bind blocks", lambda kernel, _: bind_blocks(kernel)),
     Pass("bind threads", lambda kernel, _: bind_threads(kernel)),
-    Pass("stage tiles", stage_tiles),
+    Pass("stage tiles", stage_tiles, lambda scheme: not _has_matrix(scheme)),
+    Pass("stage matrices", stage_matrices, _has_matrix),
     Pass("widen copies", lambda kernel, _: widen_copies(kernel)),
     Pass("add zeros", lambda kernel, _: add_zeros(kernel)),
+    Pass("multiply matrices", multiply_matrices, _has_matrix),
+    Pass("load matrices", load_matrices, _has_matrix),
+    Pass("swizzle", lambda kernel, _: swizzle(kernel), _has_matrix),
     Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
     Pass("place barriers", lambda kernel, _: place_barriers(kernel)),
 )
@@ -66,6 +81,6 @@ def program_forms(program: Sized) -> Forms:
 
 
 def scheme_forms(scheme: Scheme) -> Forms:
-    """The plain loops of a scheme without a matrix instruction, then after each pass. Raises SchemeError."""
+    """The plain loops of a scheme, then after each pass that it needs. Raises SchemeError."""
     check_scheme(scheme)
     return forms(lower_scheme(scheme), SCHEME, scheme)

@@ -150,6 +150,19 @@ ELEMENTS(u16, unsigned short, unsigned short, , (unsigned short))
 ELEMENTS(s8, signed char, signed char, , (signed char))
 ELEMENTS(u8, unsigned char, unsigned char, , (unsigned char))
 ELEMENTS(bool, int, unsigned char, , (unsigned char))
+ELEMENTS(tf32, unsigned, unsigned, , )
+
+DEVICE unsigned tf32_of(float v) { return round_tf32(twin_bits(v)); }
+
+/* The place of a row that this lane gives. */
+static unsigned twin_row(const void *p, const char *what)
+{
+    twin_touch(p, 16, 16, 0, what);
+    return TWIN_BASE + (unsigned)((const char *)p - twin_here()->shared);
+}
+
+DEVICE void get_matrices(unsigned *to, const void *p) { ldmatrix_x4(to, twin_row(p, "get_matrices")); }
+DEVICE void get_matrices_across(unsigned *to, const void *p) { ldmatrix_x4_trans(to, twin_row(p, "get_matrices_across")); }
 
 DEVICE float round_f16(float v) { return twin_half_of(twin_to_half(v)); }
 DEVICE float round_bf16(float v) { return twin_bf16_of(twin_to_bf16(v)); }

@@ -74,7 +74,10 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A place in a buffer: what an instruction, a view or a prefetch gets."""
+    """A place in a buffer: what an instruction, a view or a prefetch gets.
+
+    Where `lane` occurs, an instruction of a warp gets a place for each lane.
+    """
 
     buffer: str
     at: tuple[Index, ...]
@@ -120,7 +123,8 @@ class Instruction:
 
     text: C or PTX with a field `{name}` for each operand. meaning: statements over buffers of those names. They store a
     value to the buffer `out`, which has as many elements as a vector has lanes; an operand that is a vector is a buffer
-    of so many elements, a mask is the number `{name}` of used lanes. dtype: that of `out`; "" for that of `p`.
+    of so many elements, a mask is the number `{name}` of used lanes. Of an address for each lane, the buffer has the
+    lane as a first index. dtype: that of `out`; "" for that of `p`.
     registers: vector registers that it takes beside those of its operands and its value. header: of the C library, that
     the text needs. definition: what a file defines for the text. calls: the name of the function that the text calls,
     and what tells it from others of that name, such as a dtype, where the printer has a definition of it.

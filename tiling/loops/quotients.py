@@ -44,6 +44,25 @@ def _part(operation: str, left: Index, right: Index, ranges: Mapping[str, Range]
     return quotient if operation == "/" else left - applied("*", quotient, right)
 
 
+def joined(index: Index) -> Index:
+    """The same index, where a remainder and the quotient beside it are one again: 7*(i / 7) + i % 7 is i."""
+    terms = dict(index.terms)
+    for term, coefficient in index.terms:
+        if isinstance(term, str) or term.operation != "%" or not term.right.is_constant:
+            continue
+        by, left = term.right.offset, term.left
+        quotients = [(left // by).terms]
+        if len(left.terms) == 1 and not left.offset:  # i / 6 % 7 stands beside i / 42
+            ((inner, one),) = left.terms
+            if one == 1 and not isinstance(inner, str) and inner.operation == "/" and inner.right.is_constant:
+                quotients.append((inner.left // (inner.right.offset * by)).terms)
+        for found in quotients:
+            if len(found) == 1 and found[0][1] == 1 and terms.get(found[0][0]) == coefficient * by:
+                del terms[term], terms[found[0][0]]
+                return joined(Index(tuple(terms.items()), index.offset) + left * coefficient)
+    return index
+
+
 def values_of(index: Index, ranges: Mapping[str, Range]) -> Range:
     """The values that an index may have, no farther from 0 than MOST."""
     low, high = index.within(ranges)

@@ -67,6 +67,7 @@ def emit_launch(kernel: Kernel, loop: For, symbol: str) -> tuple[Launch, list[st
     printer = GpuPrinter(buffers_of(kernel), dtypes_of(kernel), launch.threads, "long long" if large else "int")
     parameters = [_parameter(buffer, buffer.name in written) for buffer in memory.values()]
     parameters += [f"long long {name}" for name, _ in kernel.numbers] + ["int *outside"] * reports
+    names |= {MEMBER} if "lane" in names else set()
     workers = [f"{name} = {_NUMBER_OF[name]}" for name in _NUMBER_OF if name in names | _guarding(loop)]
     lines = [f"KERNEL({launch.threads}, 1) {symbol}({', '.join(parameters)})", "{"]
     lines += [f"    const int {', '.join(workers)};"] * bool(workers)

@@ -18,7 +18,8 @@ from tiling.program.dtypes import FLOATS
 STORED = {"f32": "float", "f64": "double", "f16": "unsigned short", "bf16": "unsigned short", "bool": "unsigned char"}
 STORED |= {"s64": "long long", "u64": "unsigned long long", "s32": "int", "u32": "unsigned"}
 STORED |= {"s16": "short", "u16": "unsigned short", "s8": "signed char", "u8": "unsigned char"}
-VALUE = STORED | {"f16": "float", "bf16": "float", "bool": "int"}
+STORED |= {"tf32": "unsigned"}  # the bits that a matrix instruction takes
+VALUE = STORED | {"f16": "float", "bf16": "float", "bool": "int", "f16x2": "unsigned", "bf16x2": "unsigned"}
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}  # of floats
 _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -85,6 +86,8 @@ def _cast(text: str, dtype: str, wanted: str) -> str:
         return f"round_f16_of_f64({bare(text)})"
     if wanted == "bf16":
         return f"round_bf16({bare(text)})"
+    if wanted == "tf32":
+        return f"tf32_of({bare(text)})"
     if VALUE[dtype] == VALUE[wanted]:
         return text
     by = f"({_BY[wanted]})" if wanted in _BY and dtype in FLOATS else ""

@@ -16,7 +16,7 @@ from gpu.codegen.loops.functions import STORED, VALUE, applied, bare, literal
 from gpu.passes.facts.reading import flat
 from gpu.passes.facts.workers import MEMBER, THREAD, WARP, WARP_SIZE, WORKERS
 from tiling.loops.c_text import number, test
-from tiling.loops.index import ZERO, Index
+from tiling.loops.index import ZERO, Index, variable
 from tiling.loops.language import (
     Address,
     Alloc,
@@ -144,7 +144,11 @@ class GpuPrinter:
         if not isinstance(operand, Address):
             return self.value(operand)
         buffer = self.buffers[operand.buffer]
-        return buffer.name if buffer.memory == "registers" else self.place(buffer, operand.at)
+        at = tuple(index.replaced({"lane": variable(MEMBER)}) for index in operand.at)  # each lane gives its own
+        if buffer.memory != "registers":
+            return self.place(buffer, at)
+        *own, last = self.own(buffer, at) or [ZERO]
+        return _plus(buffer.name + "".join(f"[{number(index)}]" for index in own), last)
 
     def value(self, value: Operand) -> str:
         """A value, in brackets where it is a sum."""
@@ -170,8 +174,7 @@ class GpuPrinter:
 
     def place(self, buffer: Buffer, at: tuple[Index, ...]) -> str:
         """The address of an element."""
-        index = flat(buffer, at)
-        return buffer.name if index == ZERO else f"{buffer.name} + {number(index)}"
+        return _plus(buffer.name, flat(buffer, at))
 
     def is_variable(self, buffer: Buffer) -> bool:
         """Whether a thread has one number of a buffer."""
@@ -181,13 +184,21 @@ class GpuPrinter:
         """A register of this thread."""
         if self.is_variable(buffer):
             return buffer.name
-        own = (number(i) for i, e, axis in zip(at, buffer.shape, buffer.axes) if axis not in WORKERS and e > 1)
-        return buffer.name + "".join(f"[{index}]" for index in own)
+        return buffer.name + "".join(f"[{number(index)}]" for index in self.own(buffer, at))
+
+    def own(self, buffer: Buffer, at: tuple[Index, ...]) -> list[Index]:
+        """Where an element lies among those that a thread has of a buffer."""
+        return [i for i, extent, axis in zip(at, buffer.shape, buffer.axes) if axis not in WORKERS and extent > 1]
 
 
 def _own(buffer: Buffer) -> tuple[int, ...]:
     """How many numbers of a buffer in registers each thread has, along each axis that is longer than one."""
     return tuple(extent for extent, axis in zip(buffer.shape, buffer.axes) if axis not in WORKERS and extent > 1)
+
+
+def _plus(name: str, index: Index) -> str:
+    """A place behind that of a name."""
+    return name if index == ZERO else f"{name} + {number(index)}"
 
 
 def _indented(lines: list[str]) -> list[str]:

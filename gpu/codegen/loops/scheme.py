@@ -1,4 +1,4 @@
-"""The CUDA text of a scheme without a matrix instruction, which passes make.
+"""The CUDA text of a scheme of one stage, which passes make.
 
 emit_scheme(scheme) -> Source        of any scheme for a GPU
 """
@@ -11,6 +11,7 @@ from gpu.codegen.emit import VERSION, emit
 from gpu.codegen.loops.emit import emit_launch
 from gpu.codegen.program import Source
 from gpu.passes.facts.workers import launches
+from gpu.passes.matrices.check_matrix import is_staged_once
 from gpu.passes.order import scheme_forms
 from tiling.loops.lowering.show import show
 from tiling.scheme.scheme import Scheme
@@ -22,11 +23,11 @@ MOST_SHARED = 227 << 10  # bytes that a block of the largest GPU may have
 
 def is_loops(scheme: Scheme) -> bool:
     """Whether passes make the kernel, rather than a pipeline."""
-    return not isinstance(scheme.specifiers[-1], Matrix)
+    return not isinstance(scheme.specifiers[-1], Matrix) or is_staged_once(scheme)
 
 
 def emit_scheme(scheme: Scheme) -> Source:
-    """The CUDA text of a scheme: by passes, or where it ends with a matrix instruction that of a pipeline.
+    """The CUDA text of a scheme: by passes, or where it has several stages that of a pipeline.
 
     Raises SchemeError for a scheme that is neither.
     """

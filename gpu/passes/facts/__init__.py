@@ -2,6 +2,7 @@
 
 Read in this order:
 
-    workers  the kinds of workers, their variables and their numbers
-    reading  what a block of statements reads and writes
+    workers   the kinds of workers, their variables and their numbers
+    reading   what a block of statements reads and writes
+    divisors  by which numbers indices can be divided
 """

@@ -7,6 +7,7 @@ from math import prod
 
 from tiling.loops.index import Index, Range, applied, constant
 from tiling.loops.language import (
+    Address,
     Alloc,
     Body,
     Buffer,
@@ -25,6 +26,7 @@ from tiling.loops.language import (
     Store,
 )
 from tiling.loops.nests import most_trips
+from tiling.loops.quotients import joined
 from tiling.loops.rewrite import operands_of, parts_of, places
 from tiling.loops.walk import inside, walk
 
@@ -74,7 +76,7 @@ def indices_of(statement: Statement) -> Iterator[Index]:
         yield from (condition.index for condition in statement.conditions if isinstance(condition, Inside))
     for operand in operands_of(statement):
         for part in parts_of(operand):
-            if isinstance(part, Load):
+            if isinstance(part, (Load, Address)):
                 yield from part.at
             elif isinstance(part, Position):
                 yield part.index
@@ -87,7 +89,7 @@ def flat(buffer: Buffer, at: tuple[Index, ...]) -> Index:
     found = constant(0)
     for index, step in zip(at, buffer.steps):
         found = found + applied("*", index, step)
-    return found
+    return joined(found)
 
 
 def moves_by(index: Index, name: str) -> int | None:

@@ -151,10 +151,11 @@ class _Placing:
         for load in loads_of(statement):
             if load.buffer in self.buffers:
                 yield _Access(load.buffer, load.at, False, dealt)
+        written = set(_written_places((statement,))) if isinstance(statement, Do) else set()
         for operand in operands_of(statement):
             for part in parts_of(operand):
                 if isinstance(part, Address) and part.buffer in self.buffers:
-                    yield _Access(part.buffer, part.at, isinstance(statement, Do), (*dealt, statement))
+                    yield _Access(part.buffer, part.at, part in written, (*dealt, statement))
         here = dealt
         for block in inside(statement):
             if isinstance(statement, For):

@@ -75,6 +75,22 @@ def stage_tiles(kernel: Kernel, scheme: Scheme) -> Kernel:
     return replace(kernel, body=body)
 
 
+def place_of_element(tile: Buffer) -> tuple[Index, ...]:
+    """Where an element lies in a tile, by its number."""
+    at = []
+    for axis, (extent, step) in enumerate(zip(tile.shape, tile.strides)):
+        here = applied("/", variable(ELEMENT), constant(step))
+        first = all(extent == 1 for extent in tile.shape[:axis])
+        at.append(ZERO if extent == 1 else here if first else applied("%", here, constant(extent)))
+    return tuple(at)
+
+
+def copied(team: Team, tile: Buffer, value: Value) -> Statement:
+    """All threads fill a tile. value: of the element by its number."""
+    store = Store(tile.name, place_of_element(tile), value)
+    return team.each((For(ELEMENT, team.number, constant(prod(tile.shape)), team.size, (store,)),))
+
+
 def _parts(stage: StagedPart) -> dict[str, Along]:
     return {along.dim: along for along in stage.part}
 
@@ -119,12 +135,7 @@ class _Tile:
 
     def copy(self, team: Team) -> Statement:
         """All threads copy the tile."""
-        elements, place = prod(self.buffer.shape), variable(ELEMENT)
-        at = []
-        for axis, (extent, step) in enumerate(zip(self.buffer.shape, self.buffer.strides)):
-            here = applied("/", place, constant(step))
-            first = all(extent == 1 for extent in self.buffer.shape[:axis])
-            at.append(ZERO if extent == 1 else here if first else applied("%", here, constant(extent)))
+        at = place_of_element(self.buffer)
         source = tuple(begin + index for begin, index in zip(self.begin, at))
         value: Value = Load(self.array.name, source)
         if self.array.dtype in WIDER:
@@ -132,8 +143,7 @@ class _Tile:
         tests = self._outside(source)
         if tests:
             value = Choose(tests, value, Number(0, self.buffer.dtype))
-        store = Store(self.name, tuple(at), value)
-        return team.each((For(ELEMENT, team.number, constant(elements), team.size, (store,)),))
+        return copied(team, self.buffer, value)
 
     def _outside(self, source: tuple[Index, ...]) -> tuple[Condition, ...]:
         """What must hold for an element of the tile to lie in the array."""

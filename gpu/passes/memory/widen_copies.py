@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import gcd
 
+from gpu.passes.facts.divisors import Divisors, divisor, known_after, known_inside
 from gpu.passes.facts.reading import buffers_of, elements, flat
 from gpu.passes.memory.stage_tiles import ELEMENT
 from gpu.passes.memory.widen import get4, put4
 from gpu.passes.threads.bind_points import WIDE
-from tiling.loops.index import ZERO, Index, Part, constant, variable
+from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import (
     Address,
     Alloc,
@@ -27,7 +27,6 @@ from tiling.loops.language import (
     Buffer,
     Choose,
     Condition,
-    Define,
     Do,
     For,
     If,
@@ -42,50 +41,27 @@ from tiling.loops.language import (
 from tiling.loops.walk import with_blocks
 
 _PART = "part"
-_Divisors = Mapping[str, int]  # by what each variable can always be divided
 
 
 def widen_copies(kernel: Kernel) -> Kernel:
     """The kernel with wide copies to shared memory."""
     buffers = buffers_of(kernel)
 
-    def body(block: Body, known: _Divisors) -> Body:
+    def body(block: Body, known: Divisors) -> Body:
         found: list[Statement] = []
         for statement in block:
-            if isinstance(statement, Define):
-                known = {**known, statement.name: divisor(statement.index, known)}
+            known = known_after(statement, known)
             if isinstance(statement, For) and statement.name == ELEMENT:
                 found.append(_widened(statement, buffers, known))
                 continue
-            inner = known
-            if isinstance(statement, For):
-                inner = {**known, statement.name: gcd(divisor(statement.start, known), statement.step)}
+            inner = known_inside(statement, known)
             found.append(with_blocks(statement, lambda inside, inner=inner: body(inside, inner)))  # type: ignore[misc]
         return tuple(found)
 
     return replace(kernel, body=body(kernel.body, {}))
 
 
-def divisor(index: Index, known: _Divisors) -> int:
-    """A number by which an index can always be divided; 0 for the index 0. known: by which each variable can be."""
-    found = abs(index.offset)
-    for term, coefficient in index.terms:
-        of_term = known.get(term, 1) if isinstance(term, str) else _of_part(term, known)
-        found = gcd(found, coefficient * of_term)
-    return found
-
-
-def _of_part(part: Part, known: _Divisors) -> int:
-    left, right = divisor(part.left, known), divisor(part.right, known)
-    if part.operation == "%":
-        return gcd(left, right)
-    if part.operation == "*":
-        return left * right
-    by = part.right.offset if part.right.is_constant else 0
-    return left // by if part.operation == "/" and by and left % by == 0 else 1
-
-
-def _widened(loop: For, buffers: Mapping[str, Buffer], known: _Divisors) -> For:
+def _widened(loop: For, buffers: Mapping[str, Buffer], known: Divisors) -> For:
     (store,) = loop.body
     assert isinstance(store, Store)
     tile = buffers[store.buffer]
@@ -121,7 +97,7 @@ def _each(statement: Statement) -> For:
     return For(_PART, ZERO, constant(WIDE), 1, (statement,), "unrolled")
 
 
-def _is_together(test: Condition, last: Index, known: _Divisors) -> bool:
+def _is_together(test: Condition, last: Index, known: Divisors) -> bool:
     """Whether a test holds for all four neighbours or for none. last: the index along which they lie."""
     assert isinstance(test, Inside)
     if test.index != last:

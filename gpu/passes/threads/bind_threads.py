@@ -13,7 +13,8 @@
                                                            acc[thread, m_u, n_u, 0] += …
 
 A loop that stages goes outside of the threads, which stage together: a loop of workers is split into one before it, one
-inside it and one behind it. Registers get an axis `thread`. Source: loop fission, as compilers run CUDA on CPUs.
+inside it and one behind it. Registers get an axis `thread`. Where a scheme ends with a matrix instruction, which a warp
+does together, it has no lanes: then all this is of warps. Source: loop fission, as compilers run CUDA on CPUs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from gpu.passes.facts.reading import touched
-from gpu.passes.facts.workers import THREAD, THREADS_OF_WARP, WARP_SIZE, WARPS_OF_BLOCK, Team, with_axis
+from gpu.passes.facts.workers import THREAD, THREADS_OF_WARP, WARP, WARP_SIZE, WARPS_OF_BLOCK, Team, with_axis
 from gpu.passes.threads.bind_points import places_of, total
 from tiling.loops.index import applied, constant, variable
 from tiling.loops.language import Alloc, Block, Body, Buffer, Define, For, Kernel, StagedPart, Statement
@@ -56,13 +57,16 @@ def _bound(loop: For, taken: Counter[str]) -> Body:
     thread, size = variable(THREAD), constant(WARP_SIZE)
     warps, lanes = ([each for each in loops if each.kind == kind] for kind in (WARPS_OF_BLOCK, THREADS_OF_WARP))
     numbers = {WARPS_OF_BLOCK: applied("/", thread, size), THREADS_OF_WARP: applied("%", thread, size)}
+    if not lanes:
+        numbers[WARPS_OF_BLOCK] = variable(WARP)
+    team = Team(THREAD if lanes else WARP, total(loops).offset)
     placed = {
         define.name: define
         for kind, some in ((WARPS_OF_BLOCK, warps), (THREADS_OF_WARP, lanes))
         for define in places_of(some, numbers[kind])
     }
     places = tuple(placed[each.name] for each in loops)
-    return _Splitting(Team(THREAD, total(loops).offset), places).body(_named_apart(body, taken))
+    return _Splitting(team, places).body(_named_apart(body, taken))
 
 
 def _named_apart(body: Body, taken: Counter[str]) -> Body:
@@ -85,7 +89,7 @@ def _renamed(body: Body, buffer: Buffer, name: str) -> Body:
 
 @dataclass(frozen=True)
 class _Splitting:
-    """Splits what threads do where they stage together. places: where a thread stands along each dim."""
+    """Splits what threads, or warps, do where they stage together. places: where each stands along each dim."""
 
     team: Team
     places: tuple[Define, ...]
@@ -105,7 +109,7 @@ class _Splitting:
             if isinstance(statement, Alloc):
                 buffer = statement.buffer
                 self.own.add(buffer.name)
-                shape, axes = (self.team.size, *buffer.shape), (THREAD, *buffer.axes)
+                shape, axes = (self.team.size, *buffer.shape), (self.team.name, *buffer.axes)
                 found.append(Alloc(replace(buffer, shape=shape, axes=axes)))
             elif any(isinstance(s, StagedPart) for s in walk((statement,))):
                 end()
@@ -116,8 +120,8 @@ class _Splitting:
         return tuple(found)
 
     def each(self, statements: Iterable[Statement]) -> For:
-        """A loop over threads, each at its place."""
-        body = with_axis(tuple(statements), THREAD, self.own)
+        """A loop over the team, each at its place."""
+        body = with_axis(tuple(statements), self.team.name, self.own)
         needed, places = touched(body), []
         for place in reversed(self.places):
             if place.name in needed:

@@ -4,7 +4,8 @@
     …                                       ->    …
     Y[…] = acc[m_u, n_u, 0]                       Y[…] = as_f16(acc[m_u, n_u, 0])
 
-The arrays of an epilogue are stored as the output is.
+The arrays of an epilogue are stored as the output is. Of tf32 the inputs are f32 that are rounded before they are
+multiplied: a matrix instruction would cut them off.
 """
 
 from __future__ import annotations
@@ -23,11 +24,15 @@ WIDER = {"f16": "as_f32", "bf16": "from_bf16"}  # the functions by which numbers
 def compute_in_f32(kernel: Kernel, scheme: Scheme) -> Kernel:
     """The kernel, which computes in f32."""
     stored = scheme.problem.output_dtype
+    rounded = {array.name for array in kernel.arrays if array.dtype == "tf32"}
     arrays = tuple(replace(a, dtype=stored) if _of_epilogue(a) else a for a in kernel.arrays)
+    arrays = tuple(replace(a, dtype="f32") if a.name in rounded else a for a in arrays)
     kernel = replace(kernel, arrays=arrays)
     dtypes = dtypes_of(kernel)
 
     def wider(operand: Operand) -> Operand | None:
+        if isinstance(operand, Load) and operand.buffer in rounded:
+            return Apply("as_tf32", (operand,))
         if isinstance(operand, Load) and dtypes[operand.buffer] in WIDER:
             return Apply(WIDER[dtypes[operand.buffer]], (operand,))
         return None

@@ -107,7 +107,7 @@ class GpuBackend:
         return scheme
 
     def _too_large(self, scheme: Scheme) -> str:
-        """Why a scheme without a matrix instruction does not fit the device; empty where it does."""
+        """Why a scheme of one stage does not fit the device; empty where it does."""
         try:
             self._predicted(scheme)
         except ValueError as error:
@@ -190,7 +190,7 @@ class GpuBackend:
     def passes(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
         found = direct(scheme)
         if not is_loops(found):
-            raise SchemeError(f"{found.specifiers[-1]}: kernels with matrix instructions are not written by passes yet")
+            raise SchemeError(f"{found.text}: kernels with several stages are not written by passes yet")
         return ((name, listing(kernel)) for name, kernel in scheme_forms(found))
 
     def packing(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from search.evaluator.interface.protocol import Details
 from search.space.explain import aligned, microseconds
 from search.tuner.target import Target
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import Unroll
+from tiling.scheme.specifiers import Matrix, Unroll
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ def details(compiled: Compiled, prediction: Prediction, target: Target, device: 
 def _microkernel(scheme: Scheme) -> str:
     """The matrix instruction, or the tile that a thread holds."""
     if is_loops(scheme):
-        return " ".join(str(s) for s in scheme.specifiers if isinstance(s, Unroll)) or "one sum a thread"
+        tile = [str(s) for s in scheme.specifiers if isinstance(s, (Unroll, Matrix))]
+        return " ".join(tile) or "one sum a thread"
     return pipeline_of(scheme).instruction.call
 
 

@@ -35,6 +35,8 @@ PROGRAMS: dict[str, tuple[str, dict]] = {
     ),
 }
 TILES = "T(m,2)@block T(n,2)@block S(c) T(k,8) S(a) S(b) T(m,4)@warp T(m,8)@lane T(n,4)@lane U(k,8) U(m,2) U(n,16)"
+MATRICES = "T(m,2)@block T(n,2)@block S(c) T(k,2) S(a) S(b) T(m,2)@warp T(n,2)@warp U(k,2) U(m,2) U(n,4) M(m16n8k16)"
+OF_MATRICES = ("multiply matrices", "load matrices", "swizzle")
 PRODUCT = matmul(m=128, n=128, k=64)
 SCHEMES: dict[str, tuple[Problem, str]] = {
     "compute in f32": (matmul(m=128, n=128, k=64, dtype="f16"), TILES),
@@ -42,6 +44,11 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
     "bind threads": (PRODUCT, TILES),
     "stage tiles": (PRODUCT, TILES),
     "widen copies": (PRODUCT, TILES),
+    "stage matrices": (
+        conv2d(n=2, c=8, h=7, w=8, k=16, r=3, s=3, padding=1, dtype="bf16", filters="krsc"),
+        "T(nhw,2)@block S(y) T(rsc,3) S(x) S(w) T(nhw,2)@warp T(k,1)@warp U(rsc,2) U(nhw,2) U(k,2) M(nhw16k8rsc16)",
+    ),
+    **{name: (matmul(m=128, n=128, k=64, dtype="f16"), MATRICES) for name in OF_MATRICES},
     "add zeros": (
         conv2d(n=1, c=4, h=6, w=8, k=8, r=3, s=3, padding=1),
         "T(h,3)@block S(y) T(c,2) T(r,3) S(x) S(w) T(w,8)@lane T(k,4)@lane U(s,3) U(c,2) U(h,2) U(k,2)",

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from gpu.passes.facts.divisors import divisor
 from gpu.passes.facts.workers import launches, threads_of
-from gpu.passes.memory.widen_copies import divisor
 from gpu.passes.order import SCHEME, scheme_forms
 from tests.support.gpu.cases import integers
 from tests.support.gpu.schemes import SCHEMES, expected, interpreted, scheme_of

@@ -1,4 +1,4 @@
-"""Schemes without a matrix instruction, of every kind that passes know: small ones that the interpreter runs too."""
+"""Schemes of one stage, of every kind that passes know: small ones that the interpreter runs too."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from tiling.text.notation import parse
 _PRODUCT = "T(m,2)@block T(n,2)@block S(c) T(k,3) S(a) S(b) T(m,2)@warp T(m,4)@lane T(n,8)@lane U(k,4) U(m,1) U(n,2)"
 _PIXELS = "T(h,3)@block S(y) T(c,2) T(r,3) S(x) S(w) T(w,8)@lane T(k,4)@lane U(s,3) U(c,2) U(h,2) U(k,2)"
 _IMAGE = dict(c=4, h=6, w=8, k=8, r=3, s=3, padding=1)
+
+_MATRICES = "T(n,1)@block S(c) T(k,2) S(a) S(b)"
 
 # A problem and the text of a scheme.
 _CASES = {
@@ -78,6 +80,19 @@ _CASES = {
         in_layout(conv2d(n=1, c=3, h=8, w=8, k=3, r=3, s=3, padding=1, groups=3, dtype="bf16"), "nchw"),
         "T(c,3)@block S(y) S(x) S(w) T(h,4)@lane T(w,8)@lane U(r,3) U(s,3) U(h,2)",
     ),
+    "matrices": (matmul(m=13, n=12, k=20, dtype="f16"), f"{_MATRICES} T(m,1)@warp U(n,2) M(m16n8k16)"),
+    "matrices, transposed, bf16, epilogue": (
+        fused(matmul(m=20, n=9, k=8, dtype="bf16", transpose_a=True, transpose_b=True), "relu(y + bias[n]) + z[m,n]"),
+        "S(c) S(a) S(b) T(m,2)@warp U(n,2) M(m16n8k16)",
+    ),
+    "matrices, tf32": (
+        matmul(m=10, n=11, k=12, dtype="tf32"),
+        f"{_MATRICES} T(m,1)@warp T(n,2)@warp U(n,2) M(m16n8k8)",
+    ),
+    "matrices of a convolution": (
+        conv2d(n=1, c=4, h=5, w=3, k=9, r=3, s=1, padding=((1, 1), (0, 0)), dtype="f16", filters="krsc"),
+        "S(y) T(rsc,1) S(x) S(w) T(nhw,1)@warp U(k,2) M(nhw16k8rsc16)",
+    ),
 }
 
 
@@ -91,7 +106,10 @@ SCHEMES = tuple(_CASES)
 
 
 def expected(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
-    """The exact result, rounded once to the output's dtype. w lies as the problem says."""
+    """The exact result, rounded once to the output's dtype. w lies as the problem says; the oracle takes (K,C,R,S)."""
+    axes = [index.terms[0][0] for index in problem.vector.indices if index.terms]
+    if set(axes) == set("kcrs"):
+        w = w.transpose([axes.index(dim) for dim in "kcrs"])
     exact = reference(problem, x, w, *arrays).astype(np.float32)
     return from_bits(to_bits(exact, problem.output_dtype), problem.output_dtype)
 

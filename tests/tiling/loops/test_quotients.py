@@ -12,7 +12,7 @@ from cpu.runtime.compiler.library import load
 from tests.support.loops.indices import POINTS, RANGES, indices
 from tiling.loops.c_text import number
 from tiling.loops.index import Index, Part, applied, constant, variable
-from tiling.loops.quotients import from_zero
+from tiling.loops.quotients import from_zero, joined
 
 FAR = (-(1 << 62), 1 << 62)
 A, B = variable("a"), variable("b")
@@ -71,3 +71,18 @@ def test_a_divisor_of_which_nothing_is_known_is_positive():
         for a, b in product(range(at[0], at[1] + 1), range(1, 21)):
             assert found.at({"a": a, "b": b}) == index.at({"a": a, "b": b})
             assert all(each.at({"a": a, "b": b}) >= 0 for each in numerators(found)), (str(found), a, b)
+
+
+@given(indices, indices, st.integers(1, 9), st.integers(1, 9))
+def test_a_joined_index_has_the_same_values(index, other, by, step):
+    whole = other + (index // by) * (by * step) + (index % by) * step
+    for point in POINTS:
+        assert joined(whole).at(point) == whole.at(point), str(whole)
+
+
+def test_a_quotient_and_its_remainder_are_one_index_again():
+    p, digits = A + B, (A + B) // 6
+    assert joined((p // 4) * 12 + (p % 4) * 3 + 1) == p * 3 + 1
+    assert joined((p // 42) * 84 + (digits % 7) * 12 + (p % 6) * 2) == p * 2
+    apart = (p // 4) * 12 + (p % 4) * 2
+    assert joined(apart) == apart

@@ -67,6 +67,12 @@ def dot_bf16(x: Number, w: Number) -> Number:
     return _first(x) * _first(w) + _second(x) * _second(w)
 
 
+def dot_f16(x: Number, w: Number) -> Number:
+    """The products of the two f16 of two words, added in f32."""
+    (x0, x1), (w0, w1) = (np.array([v], np.uint32).view(np.float16).astype(np.float32) for v in (x, w))
+    return x0 * w0 + x1 * w1
+
+
 def dot_bf16_add(x: Number, w: Number, acc: Number) -> Number:
     """acc and the products of two bf16, the second pair first. Numbers of fewer bits count, and become, zero."""
     return first_bf16_add(x, w, second_bf16_add(x, w, acc))
@@ -98,9 +104,10 @@ def alone(v: Number) -> Number:
 
 
 def word(*numbers: Number) -> Number:
-    """The word that holds numbers side by side."""
+    """The word that holds numbers side by side: of f16 their bits."""
     bits = 32 // len(numbers)
-    parts = (np.asarray(v).astype(np.uint32) << np.uint32(bits * n) for n, v in enumerate(numbers))
+    halves = (v.view(np.uint16) if isinstance(v, np.float16) else v for v in numbers)
+    parts = (np.asarray(v).astype(np.uint32) << np.uint32(bits * n) for n, v in enumerate(halves))
     return sum(parts, np.uint32(0))
 
 
@@ -115,6 +122,13 @@ def to_bf16(v: Number) -> Number:
     bits = floats.view(np.uint32).astype(np.uint64)
     rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
     return np.where(np.isnan(floats), bits >> 16 | 0x40, rounded).astype(np.uint16)[()]
+
+
+def to_tf32(v: Number) -> Number:
+    """The nearest tf32, as the f32 that it is; of two the one farther from zero. What is no number stays."""
+    bits = np.asarray(v, np.float32).view(np.uint32)
+    rounded = (bits.astype(np.uint64) + 0x1000 & 0xFFFFE000).astype(np.uint32)
+    return np.where(np.isfinite(v), rounded, bits).astype(np.uint32).view(np.float32)[()]
 
 
 def to_u8(v: Number) -> Number:
@@ -225,9 +239,11 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     **{"pow": np.power, "rsqrt": lambda v: 1 / np.sqrt(v), "erf": lambda v: np.vectorize(erf, otypes=[v.dtype])(v)[()]},
     **{f"as_{dtype}": lambda v, kind=kind: kind(v) for dtype, kind in _CASTS.items()},
     "as_bf16": to_bf16,
+    "as_tf32": to_tf32,
     "from_bf16": lambda v: _second(np.uint32(v) << 16),
     "fma": fma,
     "mul_add": mul_add,
+    "dot_f16": dot_f16,
     "dot_bf16": dot_bf16,
     "dot_bf16_add": dot_bf16_add,
     "first_bf16_add": first_bf16_add,

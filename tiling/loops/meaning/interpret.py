@@ -69,7 +69,7 @@ from tiling.loops.language import (
 )
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.lanes import read_all, side_by_side
-from tiling.loops.meaning.memory import NUMPY, Fault, Given, complete, undefined
+from tiling.loops.meaning.memory import NUMPY, Fault, Given, by_lane, complete, undefined
 from tiling.loops.meaning.scope import Scope
 from tiling.loops.meaning.workers import Memory, Workers
 from tiling.loops.walk import walk
@@ -414,6 +414,8 @@ def _hand_over(name: str, operand: Operand, scope: Scope, inner: Scope) -> None:
         inner.numbers[name] = operand.lanes.at(scope.numbers)
     elif isinstance(operand, Immediate):
         inner.numbers[name] = operand.number.at(scope.numbers)
+    elif isinstance(operand, Address) and any("lane" in index.names() for index in operand.at):
+        inner.arrays[name] = by_lane(scope.arrays[operand.buffer], lambda lane: scope.at(operand.at, lane))
     elif isinstance(operand, Address):
         inner.arrays[name] = scope.arrays[operand.buffer].moved(operand.buffer, scope.at(operand.at)).flat()
     elif isinstance(operand, Stride):

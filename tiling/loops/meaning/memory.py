@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from operator import add, lt, mul
 from typing import Any
 
@@ -17,7 +18,8 @@ NUMPY: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "f16": np.float16
 NUMPY |= {"s64": np.int64, "s32": np.int32, "u8": np.uint8, "s8": np.int8}
 NUMPY |= {"u64": np.uint64, "u32": np.uint32, "s16": np.int16, "u16": np.uint16}
 # bf16 is kept as its bits. A word of 32 bits holds several numbers, or one and zeros.
-NUMPY |= {"bf16": np.uint16} | dict.fromkeys((WORD, "bf16x1", "bf16x2", "int8x1", "int8x4"), np.uint32)
+NUMPY |= {"bf16": np.uint16} | dict.fromkeys((WORD, "bf16x1", "bf16x2", "f16x2", "int8x1", "int8x4"), np.uint32)
+NUMPY["tf32"] = np.float32  # of which no bit is set that it has more
 
 
 class Fault(Exception):
@@ -111,9 +113,36 @@ class Array:
         return Array(self.name, self.elements.reshape(-1), self.written.reshape(-1), (start,), self.memory, self.first)
 
 
+@dataclass
+class ByLane(Array):
+    """An array that each lane sees from a place of its own: an index is the lane, and an element behind that place."""
+
+    of_lane: Callable[[int], Array] = field(kw_only=True)
+    lanes: dict[int, Array] = field(default_factory=dict, kw_only=True)
+
+    def read(self, at: tuple[int, ...]) -> Given:
+        """As `Array.read`."""
+        return self._of(at[0]).read(at[1:])
+
+    def write(self, at: tuple[int, ...], element: Given) -> None:
+        """As `Array.write`."""
+        self._of(at[0]).write(at[1:], element)
+
+    def _of(self, lane: int) -> Array:
+        if lane not in self.lanes:
+            self.lanes[lane] = self.of_lane(lane)
+        return self.lanes[lane]
+
+
 def complete(name: str, elements: np.ndarray, memory: Memory | None = None) -> Array:
     """An array whose elements all have a value."""
     return Array(name, elements, np.ones(elements.shape, bool), (0,) * elements.ndim, memory)
+
+
+def by_lane(array: Array, place: Callable[[int], tuple[int, ...]]) -> ByLane:
+    """The array as lanes see it. place: where each lane's part begins."""
+    parts = array.name, array.elements, array.written, array.origin
+    return ByLane(*parts, of_lane=lambda lane: array.moved(array.name, place(lane)).flat())
 
 
 def undefined(name: str, shape: tuple[int, ...], dtype: Any, memory: Memory | None = None, first: int = 0) -> Array:

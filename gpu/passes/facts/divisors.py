@@ -1,0 +1,55 @@
+"""By which numbers indices can always be divided: it follows from the steps of the loops around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import gcd
+
+from tiling.loops.index import Index, Part, constant
+from tiling.loops.language import Define, For, Statement
+
+Divisors = Mapping[str, int]  # by what each variable can always be divided
+
+
+def divisor(index: Index, known: Divisors) -> int:
+    """A number by which an index can always be divided; 0 for the index 0. known: by which each variable can be."""
+    found = abs(index.offset)
+    for term, coefficient in index.terms:
+        of_term = known.get(term, 1) if isinstance(term, str) else _of_part(term, known)
+        found = gcd(found, coefficient * of_term)
+    return found
+
+
+def _of_part(part: Part, known: Divisors) -> int:
+    left, right = divisor(part.left, known), divisor(part.right, known)
+    if part.operation == "%":
+        return gcd(left, right)
+    if part.operation == "*":
+        return left * right
+    by = part.right.offset if part.right.is_constant else 0
+    return left // by if part.operation == "/" and by and left % by == 0 else 1
+
+
+def remainder(index: Index, by: int, known: Divisors) -> Index:
+    """What is left of an index that is never negative after a division: summands that `by` divides leave nothing."""
+    left = constant(index.offset % by)
+    for term, coefficient in index.terms:
+        summand = Index(((term, coefficient),))
+        left = left if divisor(summand, known) % by == 0 else left + summand
+    ((term, coefficient),) = left.terms if len(left.terms) == 1 else ((None, 0),)
+    if isinstance(term, Part) and term.operation == "%" and coefficient == 1 and not left.offset:
+        below = term.right.is_constant and term.right.offset <= by
+        return left if below else left % by
+    return left % by
+
+
+def known_after(statement: Statement, known: Divisors) -> Divisors:
+    """What is known behind a statement of the same block."""
+    return {**known, statement.name: divisor(statement.index, known)} if isinstance(statement, Define) else known
+
+
+def known_inside(statement: Statement, known: Divisors) -> Divisors:
+    """What is known in the blocks of a statement."""
+    if not isinstance(statement, For):
+        return known
+    return {**known, statement.name: gcd(divisor(statement.start, known), statement.step)}

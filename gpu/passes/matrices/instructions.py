@@ -1,0 +1,91 @@
+"""The instructions of a warp that matrices take, with their meaning over its 32 lanes.
+
+    mma(dtype)                      to (16,8) += a (16,depth) · b (depth,8), whose elements lanes hold
+    get_matrices(dtype, across)     four 8x8 matrices of shared memory to registers
+
+Where lane l holds what, of rows of a and of `to`, columns of b and of `to`, and the depth, in steps of `per_word`:
+
+    a    word r     row l/4 + 8*(r%2)        depth l%4 + 4*(r/2)
+    b    word r     column l/4               depth l%4 + 4*r
+    to   number e   row l/4 + 8*(e/2)        column 2*(l%4) + e%2
+
+Source: PTX ISA, "Matrix fragments for mma.m16n8k16", "mma.m16n8k8" and "ldmatrix".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gpu.passes.facts.workers import WARP_SIZE
+from tiling.loops.index import LANE, ZERO, applied, constant, variable
+from tiling.loops.language import Apply, For, Instruction, Load, Statement, Store, Value
+
+ROWS, COLUMNS = 16, 8  # of every matrix instruction of a warp
+SUMS = 4  # numbers of `to` that a lane holds
+A_WORDS, B_WORDS = 4, 2  # 32-bit words of a and of b that a lane holds
+MATRICES, MATRIX_ROWS = 4, 8  # of one ldmatrix
+
+
+@dataclass(frozen=True)
+class Words:
+    """How numbers lie in the words of fragments. element: their dtype in shared memory. product: of two words."""
+
+    element: str
+    dtype: str
+    per_word: int
+    product: str
+
+    @property
+    def depth(self) -> int:
+        """Points that one instruction sums."""
+        return 4 * A_WORDS // 2 * self.per_word
+
+
+# By the dtype of a problem.
+WORDS = {
+    "f16": Words("f16", "f16x2", 2, "dot_f16"),
+    "bf16": Words("bf16", "bf16x2", 2, "dot_bf16"),
+    "tf32": Words("tf32", "tf32", 1, "mul"),
+}
+
+
+@lru_cache(maxsize=64)
+def mma(dtype: str) -> Instruction:
+    """The matrix instruction of a dtype."""
+    words = WORDS[dtype]
+    number, word = variable("number"), variable("word")
+    group, member = applied("/", LANE, constant(4)), applied("%", LANE, constant(4))
+    lower, right = applied("/", number, constant(2)), applied("%", number, constant(2))
+    inner, outer = applied("%", word, constant(4)), applied("/", word, constant(4))
+    a = Load("a", (group * 4 + inner, lower + outer * 2))
+    b = Load("b", ((member * 2 + right) * 4 + inner, outer))
+    here = (LANE, number)
+    body: Statement = Store("to", here, Apply("add", (Load("to", here), Apply(words.product, (a, b)))))
+    for name, count, kind in (("word", 8, "serial"), ("number", SUMS, "serial"), ("lane", WARP_SIZE, "vector")):
+        body = For(name, ZERO, constant(count), 1, (body,), kind)
+    shape = f"m{ROWS}n{COLUMNS}k{words.depth}"
+    return Instruction(f"mma_{shape}_{dtype}", f"mma_{shape}_{dtype}({{to}}, {{a}}, {{b}})", (body,))
+
+
+@lru_cache(maxsize=64)
+def get_matrices(dtype: str, across: bool) -> Instruction:
+    """Four 8x8 matrices of 16-bit numbers, or four of 8x4 of 32 bits: lane l gives row l%8 of matrix l/8.
+
+    Each lane gets a word of each: of row l/4, or of column l/4 where they are taken `across`.
+    """
+    words, matrix = WORDS[dtype], variable("matrix")
+    group, member = applied("/", LANE, constant(4)), applied("%", LANE, constant(4))
+    first = matrix * MATRIX_ROWS
+
+    def number(which: int) -> Load:
+        along = member * words.per_word + which
+        return Load("p", (first + along, group) if across else (first + group, along))
+
+    numbers = tuple(map(number, range(words.per_word)))
+    value: Value = Apply("word", numbers) if words.per_word > 1 else numbers[0]
+    body: Statement = Store("to", (LANE, matrix), value)
+    for name, count, kind in (("matrix", MATRICES, "serial"), ("lane", WARP_SIZE, "vector")):
+        body = For(name, ZERO, constant(count), 1, (body,), kind)
+    name = "get_matrices_across" if across else "get_matrices"
+    return Instruction(name, f"{name}({{to}}, {{p}})", (body,))

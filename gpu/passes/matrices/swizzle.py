@@ -1,0 +1,84 @@
+"""Lets the rows of a tile that a warp reads at once lie in different banks of shared memory.
+
+    get_matrices(to: …, p: X_tile + [m + m_u + 8*(lane / 8 % 2) - m_1 + lane % 8, k_u + 8*(lane / 8 / 2)])
+    ->
+    get_matrices(to: …, p: X_tile + [m + … + lane % 8, 8*((k_u + 8*(lane / 8 / 2)) / 8 ^ lane % 8 / 2)])
+
+A row is chunks of 16 bytes, of which the banks serve eight at once. A chunk goes to the place that exclusive or of its
+number and a number of its row gives. Who reads matrices takes a chunk each of eight rows, who reads words across rows
+two chunks each of four. Source: swizzled layouts of CUTLASS.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import gcd
+
+from gpu.passes.facts.divisors import Divisors, known_after, known_inside, remainder
+from gpu.passes.facts.reading import buffers_of, loads_of
+from gpu.passes.rows.place_rows import WIDTH
+from tiling.loops.index import Index, applied
+from tiling.loops.language import Address, Body, Buffer, Kernel, Load, Operand, Store
+from tiling.loops.rewrite import with_own_values
+from tiling.loops.walk import walk, with_blocks
+
+CHUNK = 16  # bytes
+BANK_CHUNKS = 8  # that the 32 banks serve at once
+
+
+def swizzle(kernel: Kernel) -> Kernel:
+    """The kernel with swizzled tiles."""
+    by_word = {load.buffer for statement in walk(kernel.body) for load in loads_of(statement)}
+    tiles = {
+        name: _Tile(buffer, name in by_word) for name, buffer in buffers_of(kernel).items() if buffer.memory == "shared"
+    }
+    swizzled = {name: tile for name, tile in tiles.items() if tile.pattern > 1}
+
+    def body(block: Body, known: Divisors) -> Body:
+        found = []
+        for statement in block:
+            known = known_after(statement, known)
+
+            def near(operand: Operand, known: Divisors = known) -> Operand | None:
+                if not isinstance(operand, (Load, Address)) or operand.buffer not in swizzled:
+                    return None
+                return type(operand)(operand.buffer, swizzled[operand.buffer].at(operand.at, known))
+
+            statement = with_own_values(statement, near)
+            if isinstance(statement, Store) and statement.buffer in swizzled:
+                statement = replace(statement, at=swizzled[statement.buffer].at(statement.at, known))
+            inner = known_inside(statement, known)
+            found.append(with_blocks(statement, lambda inside, inner=inner: body(inside, inner)))  # type: ignore[misc]
+        return tuple(found)
+
+    return replace(kernel, body=body(kernel.body, {}))
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A tile, and whether its words are read one by one."""
+
+    buffer: Buffer
+    by_word: bool
+
+    @property
+    def chunk(self) -> int:
+        """Elements of a chunk."""
+        return CHUNK // WIDTH[self.buffer.dtype]
+
+    @property
+    def every(self) -> int:
+        """Rows that together fill the banks, so that they need no other order."""
+        return BANK_CHUNKS // gcd(self.buffer.shape[-1] // self.chunk, BANK_CHUNKS)
+
+    @property
+    def pattern(self) -> int:
+        """How many orders of chunks there are."""
+        return BANK_CHUNKS // self.every // (2 if self.by_word else 1)
+
+    def at(self, at: tuple[Index, ...], known: Divisors) -> tuple[Index, ...]:
+        """Where the element at a place of the tile lies."""
+        *others, row, last = at
+        order = remainder(row, self.every * self.pattern, known) // self.every
+        place = applied("^", last // self.chunk, order * (2 if self.by_word else 1))
+        return (*others, row, place * self.chunk + remainder(last, self.chunk, known))
