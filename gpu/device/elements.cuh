@@ -3,6 +3,7 @@
  *
  *   get_f32(p), put_f32(p, v)          one element; that of an f16 or bf16 as the f32 that it is
  *   get4_f32(to, p), put4_f32(p, v)    four neighbours in one access, at a multiple of their size or of 16 bytes
+ *   copy_async_16(to, from, inside)    16 bytes to shared memory while the thread goes on; also of 8 and 4 bytes
  *   get_matrices(to, p)                a warp loads four matrices, also with rows and columns exchanged (across)
  *
  * The twin of this file is twin_elements.h, which checks every access.
@@ -79,6 +80,17 @@ ELEMENTS(tf32, unsigned, unsigned, , )
 
 /* The bits of the nearest tf32. */
 DEVICE unsigned tf32_of(float v) { return round_tf32(__float_as_uint(v)); }
+
+/* An asynchronous copy to shared memory, or of zeros where it is not `inside`. */
+#define COPIES(bytes) \
+    DEVICE void copy_async_##bytes(void *to, const void *from, int inside) \
+    { \
+        cp_async_##bytes((unsigned)__cvta_generic_to_shared(to), from, inside); \
+    }
+
+COPIES(16)
+COPIES(8)
+COPIES(4)
 
 /* Four 8x8 matrices of shared memory, of which each lane gives the place of a row, as words of all lanes. */
 DEVICE void get_matrices(unsigned *to, const void *p) { ldmatrix_x4(to, (unsigned)__cvta_generic_to_shared(p)); }

@@ -9,6 +9,7 @@ A new optimisation is a file of this room and a line here.
 from __future__ import annotations
 
 from gpu.passes.check_scheme import check_scheme
+from gpu.passes.matrices.copy_asynchronously import copy_asynchronously
 from gpu.passes.matrices.load_matrices import load_matrices
 from gpu.passes.matrices.multiply_matrices import multiply_matrices
 from gpu.passes.matrices.stage_matrices import stage_matrices
@@ -65,6 +66,7 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("bind threads", lambda kernel, _: bind_threads(kernel)),
     Pass("stage tiles", stage_tiles, lambda scheme: not _has_matrix(scheme)),
     Pass("stage matrices", stage_matrices, _has_matrix),
+    Pass("copy asynchronously", lambda kernel, _: copy_asynchronously(kernel), _has_matrix),
     Pass("widen copies", lambda kernel, _: widen_copies(kernel)),
     Pass("add zeros", lambda kernel, _: add_zeros(kernel)),
     Pass("multiply matrices", multiply_matrices, _has_matrix),

@@ -364,12 +364,10 @@ static void twin_carry_out(struct twin_copy *c)
     c->done = 1;
 }
 
-static void twin_copy_async(unsigned to, const void *from, int inside, int bytes, const char *what)
+static void twin_start_copy(unsigned to, const void *from, int inside, int bytes, const char *what)
 {
     struct twin_thread *self = twin.current;
     twin_shared(to, bytes, what);
-    if (inside)
-        twin_global(from, bytes, what);
     twin_note_write(to, bytes, what);
     if (self->copy_count == TWIN_COPIES)
         twin_fail("more than %d copies are under way", TWIN_COPIES);
@@ -379,6 +377,13 @@ static void twin_copy_async(unsigned to, const void *from, int inside, int bytes
         twin_history_of(to)[i].copies++;
     if ((int)twin_random(4) >= twin.lateness)
         twin_carry_out(c);
+}
+
+static void twin_copy_async(unsigned to, const void *from, int inside, int bytes, const char *what)
+{
+    if (inside)
+        twin_global(from, bytes, what);
+    twin_start_copy(to, from, inside, bytes, what);
 }
 
 DEVICE void cp_async_16(unsigned to, const void *from, int inside) { twin_copy_async(to, from, inside, 16, "cp_async_16"); }

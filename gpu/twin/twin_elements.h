@@ -154,11 +154,26 @@ ELEMENTS(tf32, unsigned, unsigned, , )
 
 DEVICE unsigned tf32_of(float v) { return round_tf32(twin_bits(v)); }
 
+static unsigned twin_address(const void *p) { return TWIN_BASE + (unsigned)((const char *)p - twin_here()->shared); }
+
+/* Copies are noted in the history of twin.h, which get_matrices asks too. */
+#define COPIES(bytes) \
+    DEVICE void copy_async_##bytes(void *to, const void *from, int inside) \
+    { \
+        if (inside) \
+            twin_touch(from, bytes, bytes, 0, "copy_async_" #bytes); \
+        twin_start_copy(twin_address(to), from, inside, bytes, "copy_async_" #bytes); \
+    }
+
+COPIES(16)
+COPIES(8)
+COPIES(4)
+
 /* The place of a row that this lane gives. */
 static unsigned twin_row(const void *p, const char *what)
 {
     twin_touch(p, 16, 16, 0, what);
-    return TWIN_BASE + (unsigned)((const char *)p - twin_here()->shared);
+    return twin_address(p);
 }
 
 DEVICE void get_matrices(unsigned *to, const void *p) { ldmatrix_x4(to, twin_row(p, "get_matrices")); }

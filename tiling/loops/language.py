@@ -452,11 +452,15 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """An asynchronous copy of `count` neighbouring elements. It is complete after a `Wait` for its `Commit`."""
+    """An asynchronous copy of `count` neighbouring elements. It is complete after a `Wait` for its `Commit`.
+
+    conditions: where they do not all hold, it brings zeros and reads nothing.
+    """
 
     target: Address
     source: Address
     count: int
+    conditions: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,9 +240,10 @@ def _of_memory(statement: Statement) -> str:
             return "tile registers of this worker"
         case Shape(_, registers):
             return f"shape tile registers {', '.join(f'{r.name}[{r.shape[0]}, {r.shape[1]}]' for r in registers)}"
-        case Copy(target, source, count):
+        case Copy(target, source, count, conditions):
             places = (_place(address.buffer, address.at) for address in (target, source))
-            return f"copy {count} elements to {' from '.join(places)}"
+            tests = f" if {_all(conditions)}, else zeros" if conditions else ""
+            return f"copy {count} elements to {' from '.join(places)}{tests}"
         case Commit():
             return "commit"
         case Wait(pending):

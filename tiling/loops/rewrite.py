@@ -92,7 +92,8 @@ def with_own_values(statement: Statement, change: ChangeOperand) -> Statement:
     if isinstance(statement, (Prefetch, Aim)):
         return replace(statement, address=with_operands(statement.address, change))
     if isinstance(statement, Copy):
-        return Copy(with_operands(statement.target, change), with_operands(statement.source, change), statement.count)
+        target, source = (with_operands(each, change) for each in (statement.target, statement.source))
+        return Copy(target, source, statement.count, statement.conditions)
     if isinstance(statement, Call):
         return replace(statement, views=tuple(with_operands(view, change) for view in statement.views))
     return statement
@@ -162,7 +163,7 @@ def _with_bounds(statement: Statement, change: ChangeIndex) -> Statement:
         return statement if statement.at is None else replace(statement, at=change(statement.at))
     if isinstance(statement, Call):
         return replace(statement, numbers=tuple(change(number) for number in statement.numbers))
-    if isinstance(statement, Decide):
+    if isinstance(statement, (Copy, Decide)):
         return replace(statement, conditions=_conditions(statement.conditions, change))
     if isinstance(statement, If):
         return If(_conditions(statement.conditions, change), statement.body, statement.otherwise)

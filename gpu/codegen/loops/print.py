@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from gpu.codegen.loops.functions import STORED, VALUE, applied, bare, literal
 from gpu.passes.facts.reading import flat
 from gpu.passes.facts.workers import MEMBER, THREAD, WARP, WARP_SIZE, WORKERS
+from gpu.passes.rows.place_rows import WIDTH
 from tiling.loops.c_text import number, test
 from tiling.loops.index import ZERO, Index, variable
 from tiling.loops.language import (
@@ -26,6 +27,8 @@ from tiling.loops.language import (
     Buffer,
     Choose,
     Comment,
+    Commit,
+    Copy,
     Define,
     Do,
     For,
@@ -39,6 +42,7 @@ from tiling.loops.language import (
     Register,
     Statement,
     Store,
+    Wait,
 )
 from tiling.loops.values import dtype_of
 
@@ -95,6 +99,13 @@ class GpuPrinter:
                 return [f"{invoke.instruction.text.format(**given)};"]
             case Barrier(kind):
                 return [_BARRIERS[kind]]
+            case Copy(target, source, count, conditions):
+                size, inside = WIDTH[self.buffers[target.buffer].dtype], " && ".join(map(test, conditions)) or "1"
+                return [f"copy_async_{count * size}({self.operand(target)}, {self.operand(source)}, {inside});"]
+            case Commit():
+                return ["cp_async_commit();"]
+            case Wait(pending):
+                return [f"cp_async_wait({pending});"]
             case Comment(text):
                 return [f"/* {text} */"]
         raise TypeError(f"{type(statement).__name__} has no text in CUDA: a pass has to lower it")

@@ -12,6 +12,7 @@ from tiling.loops.language import (
     Body,
     Buffer,
     Choose,
+    Copy,
     Define,
     For,
     If,
@@ -72,7 +73,7 @@ def indices_of(statement: Statement) -> Iterator[Index]:
         yield statement.index
     elif isinstance(statement, For):
         yield from (statement.start, statement.stop)
-    elif isinstance(statement, If):
+    elif isinstance(statement, (Copy, If)):
         yield from (condition.index for condition in statement.conditions if isinstance(condition, Inside))
     for operand in operands_of(statement):
         for part in parts_of(operand):

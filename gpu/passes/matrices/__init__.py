@@ -2,10 +2,11 @@
 
 Read in this order:
 
-    check_matrix       which of them have a kernel: those of one stage
-    instructions       the instructions of a warp, with their meaning over its lanes
-    stage_matrices     tiles of the inputs in shared memory, as matrices
-    multiply_matrices  tiles of a warp on its lanes, products by mma.sync
-    load_matrices      words of lanes by ldmatrix
-    swizzle            rows of a tile in different banks
+    check_matrix         which of them have a kernel: those of one stage
+    instructions         the instructions of a warp, with their meaning over its lanes
+    stage_matrices       tiles of the inputs in shared memory, as matrices
+    copy_asynchronously  numbers of 16 bits by cp.async
+    multiply_matrices    tiles of a warp on its lanes, products by mma.sync
+    load_matrices        words of lanes by ldmatrix
+    swizzle              rows of a tile in different banks
 """

@@ -27,6 +27,7 @@ from tiling.loops.language import (
     Barrier,
     Body,
     Buffer,
+    Copy,
     Define,
     Do,
     For,
@@ -81,6 +82,8 @@ def _written_places(body: Body) -> Iterator[Address]:
     for statement in walk(body):
         if isinstance(statement, Do):
             yield from (a for name, a in statement.invoke.operands if name == "to" and isinstance(a, Address))
+        elif isinstance(statement, Copy):
+            yield statement.target
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,7 @@ class _Placing:
         for load in loads_of(statement):
             if load.buffer in self.buffers:
                 yield _Access(load.buffer, load.at, False, dealt)
-        written = set(_written_places((statement,))) if isinstance(statement, Do) else set()
+        written = set(_written_places((statement,))) if isinstance(statement, (Copy, Do)) else set()
         for operand in operands_of(statement):
             for part in parts_of(operand):
                 if isinstance(part, Address) and part.buffer in self.buffers:

@@ -51,7 +51,7 @@ def widen_copies(kernel: Kernel) -> Kernel:
         found: list[Statement] = []
         for statement in block:
             known = known_after(statement, known)
-            if isinstance(statement, For) and statement.name == ELEMENT:
+            if isinstance(statement, For) and statement.name == ELEMENT and isinstance(statement.body[0], Store):
                 found.append(_widened(statement, buffers, known))
                 continue
             inner = known_inside(statement, known)
@@ -73,7 +73,9 @@ def _widened(loop: For, buffers: Mapping[str, Buffer], known: Divisors) -> For:
     places = (flat(array, load.at), flat(tile, store.at))
     if tile.shape[-1] % WIDE or elements(tile) % WIDE or any(divisor(place, known) % WIDE for place in places):
         return loop
-    if not all(_is_together(test, load.at[-1], known) for test in tests):
+    if not all(neighbours_move_together(place, WIDE) for place in places):
+        return loop
+    if not all(is_together(test, load.at[-1], known, WIDE) for test in tests):
         return loop
     wide = Buffer(f"{array.name}_wide", (WIDE,), (_PART,), array.dtype, "registers")
     kept, part = wide, variable(_PART)
@@ -97,10 +99,16 @@ def _each(statement: Statement) -> For:
     return For(_PART, ZERO, constant(WIDE), 1, (statement,), "unrolled")
 
 
-def _is_together(test: Condition, last: Index, known: Divisors) -> bool:
-    """Whether a test holds for all four neighbours or for none. last: the index along which they lie."""
+def neighbours_move_together(place: Index, count: int) -> bool:
+    """Whether the places of `count` elements from a multiple of it on are neighbours too."""
+    first = dict.fromkeys(place.names(), 0)
+    return all(place.at({**first, ELEMENT: each}) - place.at({**first, ELEMENT: 0}) == each for each in range(count))
+
+
+def is_together(test: Condition, last: Index, known: Divisors, count: int) -> bool:
+    """Whether a test holds for all `count` neighbours or for none. last: the index along which they lie."""
     assert isinstance(test, Inside)
     if test.index != last:
         return True
     bounds = (bound or 0 for bound in (test.low, test.high))
-    return divisor(last, known) % WIDE == 0 and all(bound % WIDE == 0 for bound in bounds)
+    return divisor(last, known) % count == 0 and all(bound % count == 0 for bound in bounds)

@@ -36,7 +36,7 @@ PROGRAMS: dict[str, tuple[str, dict]] = {
 }
 TILES = "T(m,2)@block T(n,2)@block S(c) T(k,8) S(a) S(b) T(m,4)@warp T(m,8)@lane T(n,4)@lane U(k,8) U(m,2) U(n,16)"
 MATRICES = "T(m,2)@block T(n,2)@block S(c) T(k,2) S(a) S(b) T(m,2)@warp T(n,2)@warp U(k,2) U(m,2) U(n,4) M(m16n8k16)"
-OF_MATRICES = ("multiply matrices", "load matrices", "swizzle")
+OF_MATRICES = ("copy asynchronously", "multiply matrices", "load matrices", "swizzle")
 PRODUCT = matmul(m=128, n=128, k=64)
 SCHEMES: dict[str, tuple[Problem, str]] = {
     "compute in f32": (matmul(m=128, n=128, k=64, dtype="f16"), TILES),

@@ -295,8 +295,11 @@ def _wait(statement: Wait, scope: Scope) -> None:
     for copy, where in (each for group in complete for each in group):
         source, target = where.arrays[copy.source.buffer], where.arrays[copy.target.buffer]
         begin, end = where.at(copy.source.at), where.at(copy.target.at)
+        reads = all(where.holds(condition) for condition in copy.conditions)
+        zero = source.elements.dtype.type(0)
         for element in range(copy.count):
-            target.write((*end[:-1], end[-1] + element), source.read((*begin[:-1], begin[-1] + element)))
+            given = source.read((*begin[:-1], begin[-1] + element)) if reads else zero
+            target.write((*end[:-1], end[-1] + element), given)
 
 
 def _nothing(statement: Statement, scope: Scope) -> None:

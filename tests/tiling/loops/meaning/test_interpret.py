@@ -210,6 +210,11 @@ def test_a_wait_leaves_the_last_groups_pending():
             run(Alloc(SHARED), *groups, Wait(pending), put(get("S", constant(place))))
 
 
+def test_a_copy_from_outside_brings_zeros():
+    both = Copy(Address("S", (AT,)), Address("X", (AT + 3,)), 1, (Inside(AT + 3, 0, 4),))
+    assert run(Alloc(SHARED), each(both), Commit(), Wait(), each(put(get("S", AT), AT))) == [4, 0, 0, 0]
+
+
 def test_a_ring_of_stages():
     """Two stages: the copy of the next element is under way while this one is read."""
     next_one = Copy(Address("S", ((AT + 1) % 2,)), Address("X", (AT + 1,)), 1)
