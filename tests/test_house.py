@@ -152,6 +152,7 @@ ROOMS = {
 PACKAGES = sorted({room.partition(".")[0] for room in ROOMS})
 OURS = {*PACKAGES, "tests"}
 
+MOST_FILES = 14  # of a room, beside its `__init__.py`
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "misc"}
 
 
@@ -241,6 +242,17 @@ def may_import(room: str) -> set[str]:
 def test_every_folder_of_modules_is_a_room():
     folders = {room_of(module, path) for module, path in modules().items()}
     assert folders == set(ROOMS)
+
+
+def test_no_room_is_crowded():
+    """A reader sees a dozen files at a glance, so a folder with more has rooms. A door only starts a command."""
+    held: dict[str, int] = {}
+    for module, path in modules().items():
+        nodes = ast.parse(path.read_text(encoding="utf-8")).body
+        if path.name != "__init__.py" and any(not isinstance(n, (ast.Expr, ast.ImportFrom, ast.If)) for n in nodes):
+            held[room_of(module, path)] = held.get(room_of(module, path), 0) + 1
+    assert held["bench"] == 1  # its command; the other files there are doors
+    assert {room: files for room, files in held.items() if files > MOST_FILES} == {}
 
 
 @pytest.mark.parametrize("room", ROOMS)
