@@ -17,7 +17,8 @@ import onnx
 from onnx import helper
 from onnx.backend.base import Backend, BackendRep
 
-from graph.calls.compiled import CompiledModel, given_for
+from graph.calls.arguments import given_for
+from graph.calls.compiled import CompiledModel
 from graph.model.language import ModelError
 from graph.onnx.inputs import bound_by, flattened, gathered
 from graph.plan import Plan

@@ -2,6 +2,7 @@
 
 Read in this order:
 
+    arguments    the arrays of a call: in order, with the wanted dtypes and shapes
     compiled     a compiled model, and the folder that it is saved in
     open_model   a model with open dims: compiled for each call's shapes, once
     turns        times models by turns in one process, step by step

@@ -18,23 +18,14 @@ from typing import Any
 import numpy as np
 
 from cpu.runtime.compiler.loading import load_bytes
-from cpu.runtime.numbers import ELEMENTS, in_memory
+from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.plural import plural
+from graph.calls.arguments import Argument, address, as_array, checked, given_arrays, is_copied, writable
 from graph.model.errors import ModelError
 
 RECORD = "model.json"
 _OUTSIDE = "an index that the model reads from an array lies outside of the array that it indexes"
-_BYTES = ctypes.c_char * 0
 _PAGE = 4096  # weights that are mapped begin on a page; read ones too
-
-
-@dataclass(frozen=True)
-class Argument:
-    """An array of a call: row-major."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -65,7 +56,7 @@ class CompiledModel:
         self.arena_bytes, self.arena_least = record["arena_bytes"], record["arena_least"]
         self.weight_bytes: int = record["weight_bytes"]
         self._files = dict(files)
-        self._weights, self._weights_at = weights, _address(weights)
+        self._weights, self._weights_at = weights, address(weights)
         # ctypes and not cffi, whose parser takes longer to load than the rest.
         self._loaded = load_bytes(shared, lambda path: ctypes.CDLL(path, os.RTLD_NOW | os.RTLD_NODELETE))
         self._check(record.get("fingerprint", ""))  # of none, a folder that an earlier version saved
@@ -97,7 +88,7 @@ class CompiledModel:
         arrays: the inputs in the model's order, or one dict of them by name. out: arrays for the outputs.
         """
         arrays = given_arrays(arrays, tuple(array.name for array in self.inputs))
-        given = [_checked(x, array) for x, array in zip(arrays, self.inputs)]
+        given = [checked(x, array) for x, array in zip(arrays, self.inputs)]
         found = self.empty() if out is None else self._writable(out)
         if self._run(self._weights_at, self._arena_at, *self._addresses(given, found)):
             raise ModelError(_OUTSIDE)
@@ -109,9 +100,9 @@ class CompiledModel:
         arrays, out: as in a call. It gives the same arrays every time. Raises ModelError, for what would be copied too.
         """
         arrays = given_arrays(arrays, tuple(array.name for array in self.inputs))
-        given = [_checked(x, array) for x, array in zip(arrays, self.inputs)]
+        given = [checked(x, array) for x, array in zip(arrays, self.inputs)]
         for x, found, array in zip(arrays, given, self.inputs):
-            if _copied(found, as_array(x, array.name)):
+            if is_copied(found, as_array(x, array.name)):
                 raise ModelError(f"{array.name} would be copied: bind a contiguous array of {found.dtype}")
         outputs = self.empty() if out is None else self._writable(out)
         return BoundCall(self, tuple(given), tuple(outputs), tuple(self._addresses(given, outputs)))
@@ -122,14 +113,14 @@ class CompiledModel:
         if not isinstance(out, (list, tuple)) or len(out) != len(self.outputs):
             wanted = plural(len(self.outputs), "arrays")
             raise ModelError(f"out must be a list of {wanted}, in the order of the outputs: {names}")
-        return [_writable(y, array) for y, array in zip(out, self.outputs)]
+        return [writable(y, array) for y, array in zip(out, self.outputs)]
 
     def _addresses(self, given: list[np.ndarray], found: list[np.ndarray]) -> list[int]:
         """Where the arrays of a call lie, which their owners keep alive.
 
         Raises ModelError where outputs overlap others: kernels read inputs after they have written.
         """
-        starts = [_address(array) for array in (*given, *found)]
+        starts = [address(array) for array in (*given, *found)]
         stops = [start + array.nbytes for start, array in zip(starts, (*given, *found))]
         for number in range(len(given), len(starts)):
             first, end = starts[number], stops[number]
@@ -158,9 +149,9 @@ class CompiledModel:
     def times(self, *arrays: np.ndarray, out: list[np.ndarray]) -> np.ndarray:
         """The seconds of each step of one call: of `explained`, in order. Arrays are as in a call."""
         seconds = np.zeros(len(self.explained))
-        given = [_checked(x, array) for x, array in zip(arrays, self.inputs, strict=True)]
+        given = [checked(x, array) for x, array in zip(arrays, self.inputs, strict=True)]
         addresses = self._addresses(given, self._writable(out))
-        self._run_timed(self._weights_at, self._arena_at, _address(seconds), *addresses)
+        self._run_timed(self._weights_at, self._arena_at, address(seconds), *addresses)
         return seconds
 
     def run(self, inputs: Mapping[str, object]) -> dict[str, np.ndarray]:
@@ -175,7 +166,7 @@ class CompiledModel:
                 arena = _page_aligned(self.arena_bytes)
             except MemoryError:
                 raise ModelError(f"{self.name} needs {self.arena_bytes:,} bytes for arrays in between") from None
-            self._local.arena, self._local.arena_at = arena, _address(arena)
+            self._local.arena, self._local.arena_at = arena, address(arena)
         found: int = self._local.arena_at
         return found
 
@@ -225,27 +216,6 @@ class BoundCall:
 def _bound_again(model: CompiledModel, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> BoundCall:
     """Binds copies of the arrays, which lie elsewhere."""
     return model.bound(*inputs, out=list(outputs))
-
-
-def given_arrays(arrays: tuple[object, ...], names: tuple[str, ...]) -> tuple[object, ...]:
-    """The arrays of a call in the order of the inputs, from arrays in this order or one dict. Raises ModelError."""
-    if len(arrays) == 1 and isinstance(arrays[0], Mapping):
-        named = arrays[0]
-        for name in named:
-            if name not in names:
-                raise ModelError(f"there is no input {name!r}; the inputs are {', '.join(names)}")
-        missing = [name for name in names if name not in named]
-        if missing:
-            raise ModelError(f"input {missing[0]!r} is missing; the inputs are {', '.join(names)}")
-        return tuple(named[name] for name in names)
-    if len(arrays) != len(names):
-        raise ModelError(f"{given_for(len(arrays), len(names))}: {', '.join(names) or 'none'}")
-    return arrays
-
-
-def given_for(arrays: int, inputs: int) -> str:
-    """How many arrays are given for how many inputs."""
-    return f"{plural(arrays, 'arrays')} {'is' if arrays == 1 else 'are'} given for {plural(inputs, 'inputs')}"
 
 
 def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
@@ -310,56 +280,7 @@ def _alone(folder: Path, writes: bool = False) -> Iterator[None]:
         os.close(descriptor)
 
 
-# A small model feels every microsecond of a call, and NumPy's `ctypes.data` takes two for each array.
-def _address(array: np.ndarray) -> int:
-    """Where a contiguous array begins in memory."""
-    if not array.flags.writeable:
-        return int(array.ctypes.data)
-    return ctypes.addressof(_BYTES.from_buffer(array.data))
-
-
 def _page_aligned(size: int) -> np.ndarray:
     raw = np.empty(size + _PAGE, np.uint8)
     start = -raw.ctypes.data % _PAGE
     return raw[start : start + size]
-
-
-def as_array(given: object, name: str) -> np.ndarray:
-    """What a caller gives as an array of NumPy's own kind. Raises ModelError."""
-    if type(given) is np.ndarray:
-        return given
-    try:  # others of NumPy's kinds of arrays may have views of their own
-        return np.asarray(given)
-    except Exception as error:  # whatever another library's array raises, such as a tensor on a GPU
-        raise ModelError(f"{name} cannot be read as an array: {error}") from None
-
-
-def _checked(given: object, array: Argument) -> np.ndarray:
-    """An input of a call, with the wanted dtype and shape; one that is not contiguous is copied."""
-    dtype = ELEMENTS[array.dtype].numpy
-    if type(given) is np.ndarray and given.dtype == dtype and given.shape == array.shape and given.flags.c_contiguous:
-        return given  # a small model feels every test
-    given = in_memory(as_array(given, array.name), array.dtype)
-    if given.dtype != dtype:
-        raise ModelError(f"{array.name} is {given.dtype}, and the model takes {dtype}: convert it first")
-    if given.shape != array.shape:
-        raise ModelError(f"{array.name} has shape {given.shape}, and the model was compiled for {array.shape}")
-    # NumPy's own function would give a scalar an axis.
-    return given if given.flags.c_contiguous else np.ascontiguousarray(given)
-
-
-def _writable(given: object, array: Argument) -> np.ndarray:
-    """An array for an output: the caller's own memory."""
-    if not isinstance(given, np.ndarray):
-        raise ModelError(f"{array.name}: an array for an output must be one of NumPy, not a {type(given).__name__}")
-    if not (given.flags.c_contiguous and given.flags.writeable):
-        raise ModelError(f"{array.name}: an array for an output must be contiguous and writable")
-    found = _checked(given, array)
-    if _copied(found, given):
-        raise ModelError(f"{array.name} is {given.dtype}, and the model gives {found.dtype}")
-    return found
-
-
-def _copied(found: np.ndarray, given: np.ndarray) -> bool:
-    """Whether an array that was checked has memory of its own."""
-    return found is not given and given.size > 0 and not np.may_share_memory(found, given)

@@ -8,7 +8,8 @@ from typing import Any  # an ONNX model: onnx is not always installed
 
 import numpy as np
 
-from graph.calls.compiled import CompiledModel, as_array, given_arrays
+from graph.calls.arguments import as_array, given_arrays
+from graph.calls.compiled import CompiledModel
 from graph.model.language import ModelError
 
 # An axis of an input: None where its extent is known, else the name of its open dim, "" where it has none.
