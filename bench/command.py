@@ -32,7 +32,7 @@ from cpu.runtime.output import INTERRUPTED
 from gpu.runtime.machine.device import DeviceError
 from microkernels.ranking.offline import machine_catalog
 from microkernels.tile.isa import ISAS_OF, Isa
-from search.commands.options import FAILURES, check_target, seconds, whole
+from search.commands.options import FAILURES, check_target, folder, seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.evaluator.gpu.cuda import cuda_backend
 from search.flow.find import DEFAULT_BUDGET
@@ -127,7 +127,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _check_target(options: argparse.Namespace) -> None:
     """Fills in the target's dtype. Raises ProblemError for an option that means nothing to the target."""
     gpu = options.target == "cuda"
-    options.dtype = dtype_of(options.dtype) or (DEFAULT_GPU_DTYPE if gpu else "f32")
+    default = DEFAULT_GPU_DTYPE if gpu else "f32"
+    options.dtype = default if options.dtype is None else dtype_of(options.dtype)
     known = GPU_DTYPES if gpu else tuple(ISAS_OF)
     if options.dtype not in known:
         raise ProblemError(
@@ -286,6 +287,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--restart", action="store_true", help="forget what an unfinished run of this command has done")
     parser.add_argument("--json", type=Path, metavar="FILE", help="append one JSON object a layer")
-    parser.add_argument("--report", type=Path, metavar="DIR", help=f"write {STEM}.md, .html, .csv, .jsonl and pictures")
+    parser.add_argument("--report", type=folder, metavar="DIR", help=f"write {STEM}.md .html .csv .jsonl and pictures")
     parser.add_argument("--readme", type=Path, metavar="FILE.md", help="rewrite the table between its markers")
     return parser

@@ -160,6 +160,23 @@ def test_the_guide_has_every_option(command):
     assert len(options) > 15 and not [option for option in sorted(options) if f"`{option}" not in guide]
 
 
+def test_tests_that_pages_name_are_there():
+    """`test_threads.py`, a whole name of a test, or a part of one such as `…the_ranking_goes_on…`."""
+    written = [path for path in SOURCES if path.is_relative_to(ROOT / "tests")]
+    files = {path.name for path in written}
+    tests = " ".join(
+        name for path in written for name in re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8"))
+    )
+    absent, count = [], 0
+    for page in PAGES:
+        if page.name == "conformance.md":  # names onnx's own tests
+            continue
+        named = re.findall(r"`(?:tests/[\w/]+/)?(test_\w+\.py|test_\w+…?|…\w+…?)`", page.read_text(encoding="utf-8"))
+        count += len(named)
+        absent += [f"{page.name}: {name}" for name in named if name not in files and name.strip("…") not in tests]
+    assert count > 100 and not absent
+
+
 def test_sentences_on_the_scheme_page_are_what_is_said():
     page = (ROOT / "docs" / "scheme.md").read_text(encoding="utf-8")
     sentences = [line for line in page.splitlines() if re.match(r"[A-Z]\(.*\)(@\w+)?: ", line)]

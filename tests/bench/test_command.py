@@ -56,10 +56,11 @@ def test_bad_options_exit_2_with_a_sentence(no_work, capsys, main, arguments):
     "arguments, message",
     [
         (["--epilogue", "relu(y + b"], "epilogue 'relu(y + b': the end stands where ')' is expected"),
+        (["--dtype", ""], "dtype '' is not covered by --target cpu: f32, bf16, int8"),
         (["--epilogue", "relu(y)", "--dtype", "int8"], "--epilogue is not covered with --dtype int8"),
     ],
 )
-def test_an_epilogue_that_cannot_be_exits_2_with_a_sentence(no_work, capsys, arguments, message):
+def test_an_epilogue_or_a_dtype_that_cannot_be_exits_2_with_a_sentence(no_work, capsys, arguments, message):
     assert command.main(arguments) == 2
     said = capsys.readouterr().err
     assert said.startswith(message) and said.count("\n") == 1
