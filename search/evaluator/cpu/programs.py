@@ -76,7 +76,7 @@ def anchored_for(program: Sized, target: Target) -> Anchored | str:
     Other dtypes than f32 have instruction sets of their own. They are left out where a narrower one was asked for.
     """
     flags = host().flags
-    others = () if target.isa != best_isa(flags).name else ("bf16", "int8")
+    others = () if target.isa != best_isa(flags).name else tuple(dtype for dtype in ISAS_OF if dtype != "f32")
     found = (dtype for dtype in others if any(flags >= set(isa.cpu_flags) for isa in ISAS_OF[dtype].values()))
     return anchored(program, ("f32", *found))
 

@@ -56,6 +56,12 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
 }
 
 
+def test_every_pass_is_on_the_page():
+    page = (Path(__file__).parents[3] / "docs" / "gpu-passes.md").read_text(encoding="utf-8")
+    passes = [*PROGRAM, *SCHEME]
+    assert len(passes) > 15 and [each.name for each in passes if f"`{each.name}`" not in page] == []
+
+
 def docstring(name: str) -> str:
     """The docstring of the file that is called as the pass."""
     (file,) = Path(order.__file__).parent.rglob(f"{name.replace(' ', '_')}.py")
