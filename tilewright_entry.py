@@ -6,6 +6,7 @@ So each package that has commands imports this file before anything else, and no
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from types import TracebackType
 OURS = ("tiling", "microkernels", "cpu", "gpu", "search", "graph", "bench")
 LIBRARIES = ("numpy", "scipy", "cffi", "jinja2", "rich", "platformdirs", "filelock", "onnx")
 _ROOT = Path(__file__).resolve().parent
+_OF_STREAMS = (errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EBADF)
 _INTERRUPTED = 130  # the exit code of a program that Ctrl-C ends
 
 
@@ -25,7 +27,10 @@ def run(command: str) -> None:
     """Ends the program with the exit code of a command, named as `package.module:function`."""
     module, _, function = command.partition(":")
     try:
-        sys.exit(getattr(import_module(module), function)())
+        code = getattr(import_module(module), function)()
+        if sys.stdout:  # None where a shell closed it
+            sys.stdout.flush()
+        sys.exit(code)
     except (Exception, KeyboardInterrupt) as error:
         sentence = _sentence(error)
         if sentence is None:
@@ -47,9 +52,13 @@ def loading() -> Iterator[None]:
 
 
 def _sentence(error: BaseException) -> str | None:
-    """What to tell of an error that ends a command while its libraries load; None for any other."""
+    """What to tell of an error that ends a command while its libraries load or it prints; None for any other."""
     if isinstance(error, KeyboardInterrupt):
         return "interrupted before anything was done"
+    if isinstance(error, OSError) and error.filename is None and error.errno in _OF_STREAMS:
+        with suppress(OSError, ValueError):  # drops what is not written, which Python would try again on exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return f"the result cannot be written to standard output: {error.strerror}"
     if not isinstance(error, (ImportError, AttributeError)):
         return None
     if hiding := _hiding():

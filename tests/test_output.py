@@ -25,6 +25,35 @@ def test_a_result_that_cannot_be_written_is_one_sentence(options):
     assert ended.stderr == "the result cannot be written to standard output: No space left on device\n"
 
 
+PRINTING = """
+import sys, types
+from tilewright_entry import run
+
+module = types.ModuleType("printing")
+module.main = lambda: print("x" * int(sys.argv[1]))
+sys.modules["printing"] = module
+run("printing:main")
+"""
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("letters", [1, 100_000])
+def test_whatever_a_command_prints_a_full_disk_is_one_sentence(letters):
+    """Where Python writes at once, and where it writes when the command is done."""
+    with FULL.open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-c", PRINTING, str(letters)], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert ended.returncode == 1
+    assert ended.stderr == "the result cannot be written to standard output: No space left on device\n"
+
+
+def test_an_output_that_is_closed_is_one_sentence():
+    program = "from search.__main__ import main; raise SystemExit(main())"
+    ended = subprocess.run(["sh", "-c", '"$0" -c "$1" >&-', sys.executable, program], stderr=subprocess.PIPE, text=True)
+    assert (ended.returncode, ended.stderr) == (1, "the result cannot be written: standard output is closed\n")
+
+
 @pytest.mark.slow
 def test_a_terminal_of_ascii_gets_ascii():
     """The table of an explanation has micro signs and arrows, the check's bound a dot."""

@@ -33,6 +33,8 @@ class OutputError(RuntimeError):
 def write(text: str, stream: TextIO | None = None) -> None:
     """Prints a result and flushes it. Raises OutputError, BrokenPipeError."""
     stream = stream or sys.stdout
+    if stream is None:  # as Python has it where a shell closed it, with >&-
+        raise OutputError("the result cannot be written: standard output is closed")
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(errors=_ERRORS)
     try:
@@ -49,7 +51,8 @@ def readers_may_leave() -> Iterator[None]:
     """Ends the block without an error when whoever reads standard output, such as `head`, has enough."""
     try:
         yield
-        sys.stdout.flush()
+        if sys.stdout:
+            sys.stdout.flush()
     except BrokenPipeError:
         _drop(sys.stdout)
 
