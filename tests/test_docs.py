@@ -9,8 +9,11 @@ from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 
+from tests.support.models.onnx_models import model
 from tests.support.running.forgotten import forget
 from tiling.operators import conv2d
 from tiling.scheme.specifiers import SchemeError
@@ -134,6 +137,19 @@ def test_python_on_pages_runs(page, tmp_path, monkeypatch):
     for number, block in enumerate(ran):
         exec(compile(block, f"{page}, block {number}", "exec"), names)
     assert ran and "k" in names
+
+
+@pytest.mark.slow
+def test_python_on_the_page_of_models_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = model([onnx.helper.make_node("Relu", ["x"], ["y"])], {"x": [2, 3]}, ["y"])
+    onnx.save(onnx.shape_inference.infer_shapes(made), "model.onnx")
+    (block,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/models.md").read_text(encoding="utf-8"), re.M | re.S)
+    x = np.array([[-1, 0, 1], [2, -2, 3]], np.float32)
+    names = {"x": x}
+    exec(compile(block, "docs/models.md", "exec"), names)
+    wanted = np.maximum(x, 0).tolist()
+    assert names["outputs"][0].tolist() == names["call"]()[0].tolist() == names["m"](x)[0].tolist() == wanted
 
 
 def test_names_that_the_recipes_look_for_are_in_their_files():
