@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from math import log2
+
+import numpy as np
 
 from microkernels.tile.forms import Isa
 
@@ -20,22 +23,86 @@ typedef int bits __attribute__((vector_size($BYTES)));
 static inline $V constant(float value) { return constant[value]; }
 static inline $V choose(bits lanes, $V a, $V b) { return ($V)((lanes & (bits)a) | (~lanes & (bits)b)); }"""
 
-# Where one instruction multiplies by a power of two; the other way is in the table.
-_EXP_BY_SCALE = """\
+# Where one instruction multiplies by a power of two and one looks numbers up; the other way is in the table.
+_BY_TABLE = {
+    "exp2_of": """\
 
-/* e^(v + low) = 2^n e^r. From v = 89 on the result is infinite; below -87 it is 0, for subnormal numbers begin soon
- * after and many CPUs are slow to make them. Error: below 1.1 ulp. */
-static inline $V exp_of_sum($V v, $V low)
+/* 2^(k / 16). Volatile for the reason of `zeros`: else gcc keeps it in a register through the loops of a product. */
+static const volatile $V sixteenths = {$SIXTEENTHS};
+
+/* 2^(k / 16 + r) with |r| <= 1 / 32. shifted: a whole number and k / 16 beside 1.5 * 2^19, where an f32 has no place
+ * for less than a sixteenth, so that its last four bits are k. 2^r is a polynomial, fitted minimax to a relative error
+ * of 2^-28. */
+static inline $V exp2_of($V shifted, $V r)
 {
-    bits n;
-    $V whole;
-    const $V r = rest_of(smaller[constant(89.0f), v], low, &n, &whole);
-    return scale[v, constant(-87.0f), expm1_near_0(r) + constant(1.0f), whole];
-}"""
+    const $V power = lookup[shifted, sixteenths];
+    const $V p = (constant(5.55050853e-2f) * r + constant(2.40233555e-1f)) * r + constant(6.93147182e-1f);
+    return (power * r) * p + power;
+}""",
+    "exp_of": """\
 
-# How gelu finds the square of a, and what was rounded off of it.
+/* 1 / ln 2 is the sum of two f32. From v = 89 on the result is infinite; below -87 it is 0, for subnormal numbers begin
+ * soon after and many CPUs are slow to make them. Error: below 1.1 ulp. */
+static inline $V exp_of($V v)
+{
+    const $V near = smaller[constant(89.0f), v], log2e = constant(1.44269502f), shift = constant(786432.0f);
+    const $V shifted = near * log2e + shift, whole = shifted - shift;
+    const $V r = (near * log2e - whole) + near * constant(1.92596303e-8f);
+    return scale[v, constant(-87.0f), exp2_of(shifted, r), whole];
+}""",
+    "sharp_exp_of": """\
+
+/* The logarithm to base 2 of what the rounding of 2^(k / 16) took. */
+static const volatile $V rounded_off = {$ROUNDED_OFF};
+
+/* exp_of without the error of the table, for those in whose results it would count twice. Error: below 0.6 ulp. */
+static inline $V sharp_exp_of($V v)
+{
+    const $V near = smaller[constant(89.0f), v], log2e = constant(1.44269502f), shift = constant(786432.0f);
+    const $V shifted = near * log2e + shift, whole = shifted - shift;
+    const $V rest = near * constant(1.92596303e-8f) + lookup[shifted, rounded_off];
+    return scale[v, constant(-87.0f), exp2_of(shifted, (near * log2e - whole) + rest), whole];
+}""",
+    "exp_of_half": """\
+
+/* e^-((v + low) / 2) for v >= 0: exp_of with -1 / (2 ln 2). */
+static inline $V exp_of_half($V v, $V low)
+{
+    const $V log2e = constant(-0.721347511f), shift = constant(786432.0f), shifted = v * log2e + shift;
+    const $V whole = shifted - shift, r = ((v * log2e - whole) + v * constant(-9.62981517e-9f)) + low * log2e;
+    return scale[-v, constant(-174.0f), exp2_of(shifted, r), whole];
+}""",
+}
+
+# How a GELU finds the square of a, and what was rounded off of it, where products and sums are rounded once. The other
+# way is in the table: there the roundings of the quotient would come to 8.4 ulp.
 _BY_FMA = "    const $V square = a * a, rest = fma[a, a, -square];"
 _BY_HALVES = "    const $V upper = ($V)((bits)a & -4096), square = upper * upper, rest = (a - upper) * (a + upper);"
+_GELU_BY_QUOTIENT = """\
+
+/* max(v, 0) - |v| P(-|v|), with P the probability of a normal deviate below its argument. P(-a) is e^(-a^2/2) times a
+ * quotient of polynomials, fitted minimax on 0 <= a <= 15 to a relative error of 2^-27; none of their coefficients is
+ * negative, so nothing cancels. For large a the rounding of a^2 would show in e^(-a^2/2), so its rest is kept: what an
+ * FMA finds was rounded off, or what is left beside the square of the upper 12 bits, which is exact. |v| is kept where
+ * v < -15, for the product of an infinite v and 0 is no number.
+ * Error: below 8 ulp. */
+static inline $V gelu_of($V v)
+{
+    const $V below = abs_of(smaller[constant(15.0f), v]), a = smaller[constant(15.0f), below];
+$SQUARE
+    $V p = constant(0.398946553f);
+    p = p * a + constant(3.92701101f);
+    p = p * a + constant(17.672163f);
+    p = p * a + constant(42.1981812f);
+    p = p * a + constant(48.0312157f);
+    $V q = a + constant(9.84414387f);
+    q = q * a + constant(45.2837029f);
+    q = q * a + constant(115.806458f);
+    q = q * a + constant(161.043137f);
+    q = q * a + constant(96.0624313f);
+    const $V tail = exp_of_half(square, rest) * p / q;
+    return larger[constant(0.0f), v] - below * tail;
+}"""
 
 _TEXTS = {
     "max_of": "static inline $V max_of($V a, $V b) { return choose(a != a, a, larger[a, b]); }",
@@ -103,7 +170,12 @@ static inline $V exp_of_sum($V v, $V low)
     const $V power = (expm1_near_0(r) + constant(1.0f)) * power_of_2(half) * power_of_2(n - half);
     return choose(v < least, constant(0.0f), power);
 }""",
+    "exp_of_half": """\
+
+/* e^-((v + low) / 2). */
+static inline $V exp_of_half($V v, $V low) { return exp_of_sum(constant(-0.5f) * v, constant(-0.5f) * low); }""",
     "exp_of": "static inline $V exp_of($V v) { return exp_of_sum(v, constant(-0.0f)); }",
+    "sharp_exp_of": "static inline $V sharp_exp_of($V v) { return exp_of(v); }",
     "expm1_of": """\
 
 /* e^v - 1 = 2^n (e^r - 1) + (2^n - 1), which loses nothing near 0. Below -30 it is -1. */
@@ -130,20 +202,20 @@ static inline $V tanh_of($V v)
     "sigmoid_of": """\
 
 /* 1 / (1 + e^-v), which is 0 where e^-v is infinite. Error: below 3 ulp. */
-static inline $V sigmoid_of($V v) { return constant(1.0f) / (constant(1.0f) + exp_of(-v)); }""",
+static inline $V sigmoid_of($V v) { return constant(1.0f) / (constant(1.0f) + sharp_exp_of(-v)); }""",
     "silu_of": """\
-static inline $V silu_of($V v) { return v / (constant(1.0f) + exp_of(-v)); } /* Error: below 3 ulp. */""",
+static inline $V silu_of($V v) { return v / (constant(1.0f) + sharp_exp_of(-v)); } /* Error: below 3 ulp. */""",
     "gelu_of": """\
 
 /* v times P, the probability of a normal deviate below v. The tail P(-|v|) = e^(-v^2/2) q(|v|), where q is a polynomial
  * of t = 1 / (1 + 0.3 |v|), fitted minimax on 0 <= |v| <= 15 to a relative error of 2^-28; P(|v|) = 1 - P(-|v|). For
- * large |v| the rounding of v^2 would show in e^(-v^2/2), so its rest is kept: what an FMA finds was rounded off, or
- * what is left beside the square of the upper 12 bits, which is exact.
+ * large |v| the rounding of v^2 would show in e^(-v^2/2), so its rest is kept, beside the square of the upper 12 bits,
+ * which is exact.
  * Error: below 8 ulp. */
 static inline $V gelu_of($V v)
 {
-    const $V a = smaller[constant(15.0f), abs_of(v)], half = constant(-0.5f);
-$SQUARE
+    const $V a = smaller[constant(15.0f), abs_of(v)];
+    const $V upper = ($V)((bits)a & -4096), square = upper * upper, rest = (a - upper) * (a + upper);
     const $V t = constant(1.0f) / (constant(0.3f) * a + constant(1.0f));
     $V q = constant(-2.06285099e-2f);
     q = q * t + constant(1.12464014e-1f);
@@ -155,7 +227,7 @@ $SQUARE
     q = q * t + constant(1.10239294e-1f);
     q = q * t + constant(1.19571323e-1f);
     q = q * t + constant(1.19686716e-1f);
-    const $V tail = exp_of_sum(half * square, half * rest) * (q * t);
+    const $V tail = exp_of_half(square, rest) * (q * t);
     return v * choose(v < constant(0.0f), tail, constant(1.0f) - tail);
 }""",
     "gelu_tanh_of": """\
@@ -233,6 +305,7 @@ _FIELDS = {  # of each form that texts use, in their order
     "larger": ("a", "b"),
     "smaller": ("a", "b"),
     "scale": ("v", "least", "p", "n"),
+    "lookup": ("n", "table"),
     "fma": ("x", "w", "acc"),
     "constant": ("s",),
 }
@@ -253,19 +326,31 @@ def definitions(names: Iterable[str], isa: Isa) -> str:
 
 def _texts(isa: Isa) -> dict[str, str]:
     """The texts for an instruction set."""
-    fused = "fma" in isa.cpu_flags and isa.numbers is None
-    gelu = _TEXTS["gelu_of"].replace("$SQUARE", _BY_FMA if fused else _BY_HALVES)
-    return _TEXTS | {"gelu_of": gelu} | ({"exp_of_sum": _EXP_BY_SCALE} if isa.scale else {})
+    by_table = _BY_TABLE if isa.scale else {}  # before those that call them
+    found = by_table | _TEXTS | by_table
+    if "fma" in isa.cpu_flags:
+        square = _BY_FMA if isa.numbers is None else _BY_HALVES
+        found["gelu_of"] = _GELU_BY_QUOTIENT.replace("$SQUARE", square)
+    return found
 
 
 def _written(text: str, isa: Isa) -> str:
     """A text with the instruction set's own words."""
-    forms = {"larger": isa.larger, "smaller": isa.smaller, "scale": isa.scale, "fma": isa.fma.text}
-    forms |= {"constant": isa.constant}
-    sixes = ", ".join(["6"] * isa.lanes)
-    text = text.replace("$V", isa.vector_type).replace("$BYTES", str(isa.lanes * 4)).replace("$SIXES", sixes)
+    forms = {"larger": isa.larger, "smaller": isa.smaller, "scale": isa.scale, "lookup": isa.lookup}
+    forms |= {"fma": isa.fma.text, "constant": isa.constant}
+    words = {"$V": isa.vector_type, "$BYTES": str(isa.lanes * 4), "$SIXES": ", ".join(["6"] * isa.lanes)}
+    powers = [float(np.float32(2 ** (k / 16))) for k in range(16)]
+    rests = [k / 16 - log2(power) for k, power in enumerate(powers)]
+    words |= {"$SIXTEENTHS": _listed(powers), "$ROUNDED_OFF": _listed(rests)}
+    for word, meant in words.items():
+        text = text.replace(word, meant)
     while form := _FORM.search(text):  # the inner ones first
         fields = _FIELDS[form[1]]
         given = dict(zip(fields, form[2].split(", ", len(fields) - 1), strict=True))
         text = text[: form.start()] + forms[form[1]].format(**given) + text[form.end() :]
     return text
+
+
+def _listed(numbers: Iterable[float]) -> str:
+    """Numbers as C text, each with as many places as tell two f32 apart."""
+    return ", ".join(f"{number:.9g}" for number in numbers)

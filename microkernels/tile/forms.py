@@ -93,7 +93,8 @@ class Isa:
     any_cpu: the attribute of a function that is compiled without those flags. supported: the C condition that the CPU
         has them.
     embedded_broadcast: an FMA can broadcast a scalar from memory by itself, so a broadcast needs no register.
-    scale: `p` times 2 to the whole number `n`, and 0 where `v` is below `least`; empty where no instruction does so.
+    scale: `p` times 2 to `n` rounded down, and 0 where `v` is below `least`; empty where no instruction does so.
+    lookup: the numbers of `table`, a vector, whose places are the last bits of the lanes of `n`. Where `scale` is.
     constant: broadcasts the number `s`. larger, smaller: give b where a or b is no number.
     shuffle: takes the lanes `places` of a and b, by a macro that `microkernels.tile.lanes` defines. The lanes of b
         count on after the lanes of a.
@@ -131,6 +132,7 @@ class Isa:
     larger: str
     smaller: str
     scale: str = ""
+    lookup: str = ""
     shuffle: str = "PICK({a}, {b}, {places})"
     dtype: str = "f32"
     word: str = "float"

@@ -38,6 +38,7 @@ AVX512F = Isa(
     smaller="_mm512_min_ps({a}, {b})",
     # "Not less" holds for what is no number, which so stays none.
     scale="_mm512_maskz_scalef_ps(_mm512_cmp_ps_mask({v}, {least}, _CMP_NLT_UQ), {p}, {n})",
+    lookup="_mm512_permutexvar_ps((__m512i){n}, {table})",
 )
 
 AVX2 = Isa(

@@ -205,11 +205,25 @@ def test_a_power_of_two_times_a_number(row):
     library = compiled(isa, c_function("run", text, dict.fromkeys("vpn", isa.vector_type), {}, isa.vector_type))
     for _ in range(40):
         v, p = rng.normal(-3, 2, isa.lanes).astype(np.float32), rng.normal(0, 2, isa.lanes).astype(np.float32)
-        n, found = rng.integers(-100, 100, isa.lanes).astype(np.float32), np.zeros(isa.lanes, np.float32)
+        n, found = rng.integers(-1600, 1600, isa.lanes).astype(np.float32) / 16, np.zeros(isa.lanes, np.float32)
         v[:3] = np.nan, -3, -np.inf
         p[0] = np.nan
         call(library, "run", v, p, n, found)
-        np.testing.assert_array_equal(found, np.where(v < -3, np.float32(0), np.ldexp(p, n.astype(int))))
+        np.testing.assert_array_equal(found, np.where(v < -3, np.float32(0), np.ldexp(p, np.floor(n).astype(int))))
+
+
+@pytest.mark.parametrize("row", [row for row in F32 if ISAS[row.values[0]].lookup])
+def test_numbers_of_a_table(row):
+    isa, rng = isa_named(row), np.random.default_rng(7)
+    text = isa.lookup.format(n="n", table="table")
+    library = compiled(
+        isa, c_function("run", text, dict.fromkeys(("n", "table"), isa.vector_type), {}, isa.vector_type)
+    )
+    for _ in range(40):
+        n, table = rng.integers(0, 2**32, isa.lanes, np.uint32), rng.normal(size=isa.lanes).astype(np.float32)
+        found = np.zeros(isa.lanes, np.float32)
+        call(library, "run", n.view(np.float32), table, found)
+        np.testing.assert_array_equal(found, table[n % isa.lanes])
 
 
 @pytest.mark.parametrize("row", F32)

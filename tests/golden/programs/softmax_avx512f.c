@@ -42,42 +42,34 @@ static const long y_i = 1000;
 typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
 static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
+
+/* 2^(k / 16). Volatile for the reason of `zeros`: else gcc keeps it in a register through the loops of a product. */
+static const volatile __m512 sixteenths = {1, 1.04427373, 1.09050775, 1.13878858, 1.18920708, 1.24185777, 1.29683959, 1.35425556, 1.41421354, 1.47682619, 1.54221082, 1.61049032, 1.68179286, 1.75625217, 1.8340081, 1.91520655};
+
+/* 2^(k / 16 + r) with |r| <= 1 / 32. shifted: a whole number and k / 16 beside 1.5 * 2^19, where an f32 has no place
+ * for less than a sixteenth, so that its last four bits are k. 2^r is a polynomial, fitted minimax to a relative error
+ * of 2^-28. */
+static inline __m512 exp2_of(__m512 shifted, __m512 r)
+{
+    const __m512 power = _mm512_permutexvar_ps((__m512i)shifted, sixteenths);
+    const __m512 p = (constant(5.55050853e-2f) * r + constant(2.40233555e-1f)) * r + constant(6.93147182e-1f);
+    return (power * r) * p + power;
+}
+
+/* 1 / ln 2 is the sum of two f32. From v = 89 on the result is infinite; below -87 it is 0, for subnormal numbers begin
+ * soon after and many CPUs are slow to make them. Error: below 1.1 ulp. */
+static inline __m512 exp_of(__m512 v)
+{
+    const __m512 near = _mm512_min_ps(constant(89.0f), v), log2e = constant(1.44269502f), shift = constant(786432.0f);
+    const __m512 shifted = near * log2e + shift, whole = shifted - shift;
+    const __m512 r = (near * log2e - whole) + near * constant(1.92596303e-8f);
+    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(v, constant(-87.0f), _CMP_NLT_UQ), exp2_of(shifted, r), whole);
+}
 static inline __m512 max_of(__m512 a, __m512 b) { return choose(a != a, a, _mm512_max_ps(a, b)); }
-
-/* Of a sum v + low with |low| <= 2^-10 |v|: the whole number nearest to (v + low) / ln 2, as bits and as a float, and
- * what is left of the sum. Beside 1.5 * 2^23 an f32 has no place for a fraction, so adding that number rounds, and its
- * last bits are the whole number. ln 2 is split in two: a whole number times the first part, 355 / 512, is exact. A
- * compiler leaves out a low of -0. */
-static inline __m512 rest_of(__m512 v, __m512 low, bits *n, __m512 *whole)
-{
-    const __m512 shift = constant(12582912.0f), shifted = (v + low) * constant(1.44269504f) + shift;
-    *whole = shifted - shift;
-    *n = (bits)shifted - (bits)shift;
-    return ((v - *whole * constant(0.693359375f)) + *whole * constant(2.12194440e-4f)) + low;
-}
-
-/* e^r - 1 for |r| <= ln 2 / 2: r + r^2 times a polynomial, fitted minimax to a relative error of 2^-31. */
-static inline __m512 expm1_near_0(__m512 r)
-{
-    __m512 p = constant(1.98458998e-4f);
-    p = p * r + constant(1.39408259e-3f);
-    p = p * r + constant(8.33338980e-3f);
-    p = p * r + constant(4.16663586e-2f);
-    p = p * r + constant(1.66666664e-1f);
-    p = p * r + constant(5.00000004e-1f);
-    return (r * r) * p + r;
-}
-
-/* e^(v + low) = 2^n e^r. From v = 89 on the result is infinite; below -87 it is 0, for subnormal numbers begin soon
- * after and many CPUs are slow to make them. Error: below 1.1 ulp. */
-static inline __m512 exp_of_sum(__m512 v, __m512 low)
-{
-    bits n;
-    __m512 whole;
-    const __m512 r = rest_of(_mm512_min_ps(constant(89.0f), v), low, &n, &whole);
-    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(v, constant(-87.0f), _CMP_NLT_UQ), expm1_near_0(r) + constant(1.0f), whole);
-}
-static inline __m512 exp_of(__m512 v) { return exp_of_sum(v, constant(-0.0f)); }
+/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
+ * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
+ * are done. */
+static const volatile __m512 zeros = {0};
 
 typedef int truths __attribute__((vector_size(64)));
 static inline truths first_lanes(int lanes)
