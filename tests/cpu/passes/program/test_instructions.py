@@ -9,12 +9,12 @@ import pytest
 
 from cpu.codegen import vector_functions
 from cpu.codegen.program.functions import ELEMENT, Definitions
-from cpu.passes.program.lanes.instructions import across, memory_of, transposed
+from cpu.passes.program.lanes.instructions import across, first_lanes, memory_of, positions, spread, transposed
 from cpu.runtime.compiler.library import load
 from microkernels.tile.isa import ISAS, isa_named
 from tests.support.microkernels.instruction_texts import c_function, call, mean
 from tiling.loops.index import constant
-from tiling.loops.language import Immediate, Mask
+from tiling.loops.language import Immediate, Mask, Number
 from tiling.loops.meaning.memory import NUMPY
 
 ROWS = [pytest.param(name, marks=[pytest.mark.isa(name)] * (name != "portable")) for name in ISAS]
@@ -94,3 +94,50 @@ def test_columns(row):
     mean(instruction, {}, {"to": meant, "p": p}, apart=Immediate(constant(apart)))
     np.testing.assert_array_equal(real, meant)
     assert meant.any()
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_whether_all_lanes_hold_or_any(row):
+    isa = isa_named(row)
+    definitions, vector = Definitions(isa), Definitions(isa).vector("bool")
+    names = {function: definitions.across(function, "bool") for function in ("and", "or")}
+    texts = [c_function(f"do_{name}", f"{name}(v)", {"v": vector}, {}, vector) for name in names.values()]
+    library = compiled(definitions, *texts)
+    one = np.eye(isa.lanes, dtype=bool)
+    for function, name in names.items():
+        for v in (*one, *~one, one.any(axis=0), one.all(axis=0)):
+            given, meant = -v.astype(np.int32), np.zeros_like(v)  # in C all bits of a lane are its truth
+            real = np.zeros_like(given)
+            call(library, f"do_{name}", given, real)
+            mean(across(function, "bool", isa.lanes), {"v": v}, {}, meant)
+            np.testing.assert_array_equal(real, -meant.astype(np.int32), err_msg=f"{function} of {v}")
+            assert {*meant} == {v.all() if function == "and" else v.any()}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_lanes_of_numbers_of_positions_and_of_first_ones(row):
+    isa = isa_named(row)
+    definitions, first = Definitions(isa), 7
+    cases = {}
+    for dtype in ("f32", "f64", "s64", "s32", "s8", "f16", "u8"):
+        number = 3 if dtype == "u8" else -3
+        cases[f"all_{dtype}"] = spread(dtype, isa.lanes), {"value": (number, Number(number, dtype))}, dtype
+    for step in (0, 1, 5):
+        cases[f"by_{step}"] = positions(step, isa.lanes), {"first": (first, Immediate(constant(first)))}, "s64"
+    for lanes in range(1, isa.lanes + 1):
+        cases[f"first_{lanes}"] = first_lanes(isa.lanes), {"lanes": (lanes, Mask(constant(lanes)))}, "bool"
+    texts = []
+    for name, (instruction, given, dtype) in cases.items():
+        definitions.called(*instruction.calls)
+        text = instruction.text.format(**{operand: number for operand, (number, _) in given.items()})
+        texts.append(c_function(name, text, {}, {}, definitions.vector(dtype)))
+    library = compiled(definitions, *texts)
+    for name, (instruction, given, dtype) in cases.items():
+        real, meant = (
+            np.zeros(isa.lanes, np.int32 if dtype == "bool" else NUMPY[dtype]),
+            np.zeros(isa.lanes, NUMPY[dtype]),
+        )
+        call(library, name, real)
+        mean(instruction, {}, {}, meant, **{operand: value for operand, (_, value) in given.items()})
+        np.testing.assert_array_equal(real, -meant.astype(np.int32) if dtype == "bool" else meant, err_msg=name)
+        assert meant.any()
