@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from cpu.passes.control.bind_cores import bind_cores, core_loops
 from cpu.passes.control.bound_pixels import bound_pixels
 from cpu.passes.control.bound_taps import bound_taps
+from cpu.passes.control.cut_taps import cut_taps
 from cpu.passes.control.divide_from_zero import divide_from_zero
 from cpu.passes.control.outline import outline
 from cpu.passes.control.share_threads import share_threads
@@ -134,6 +135,7 @@ PRODUCT: tuple[ProductPass, ...] = (
     ),
     ProductPass("bound taps", lambda kernel, facts: bound_taps(kernel)),
     ProductPass("split cases", lambda kernel, facts: split_cases(kernel)),
+    ProductPass("cut taps", lambda kernel, facts: cut_taps(kernel)),
     ProductPass(
         "outline",
         lambda kernel, facts: outline(kernel),

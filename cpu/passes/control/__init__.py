@@ -4,7 +4,9 @@ Read in this order:
 
     bound_pixels      flattened pixels, without the gaps between rows
     bound_taps        taps on padding, left out by the bounds of loops
+    cases             what a test becomes by position
     split_cases       padding and the last vector, decided by position
+    cut_taps          loops over taps in tiles, in runs that reach the same rows
     outline           a function for each kind of register tile
     bind_cores        core loops as one parallel loop
     unroll            unrolled loops, written out

@@ -13,72 +13,24 @@
                                                  …
 
 Positions are known when a kernel is written. What is left of a test has only variables of unrolled loops and of lanes,
-so unrolling decides it: nothing is multiplied by padding. A loop over taps inside a tile is split in the same way, into
-runs of taps that reach the same rows.
+so unrolling decides it: nothing is multiplied by padding. `cut_taps` does the same for loops over taps inside a tile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from itertools import groupby
+from collections.abc import Mapping
+from dataclasses import replace
 
-from tiling.loops.index import Index, constant, variable
+from cpu.passes.control.cases import Case, cases, values_in
+from tiling.loops.index import constant, variable
 from tiling.loops.language import Block, Body, For, If, Inside, Kernel, Statement
 from tiling.loops.rewrite import conditions_of, with_conditions
-from tiling.loops.walk import inside, with_blocks
-
-
-@dataclass(frozen=True)
-class Case:
-    """What a test becomes at the positions first … last: another test, True, or False."""
-
-    first: int
-    last: int
-    test: Inside | bool
+from tiling.loops.walk import with_blocks
 
 
 def split_cases(kernel: Kernel) -> Kernel:
     """The kernel with one block for each kind of tile, chosen by position."""
     return replace(kernel, body=_split(kernel.body, {}))
-
-
-def cases(test: Inside, name: str, positions: Iterable[int], values: Mapping[str, range]) -> list[Case]:
-    """What `test` becomes at each position of variable `name`, neighbours with the same test together.
-
-    values: what the other variables of the test count through.
-    """
-    step = test.index.coefficient(name)
-    others = test.index - variable(name) * step
-    reached = _reached(others, values)
-    found = [(at, _at(test, others, step * at, reached)) for at in positions]
-    result = []
-    for became, group in groupby(found, key=lambda pair: pair[1]):
-        members = [at for at, _ in group]
-        result.append(Case(members[0], members[-1], became))
-    return result
-
-
-def _reached(index: Index, values: Mapping[str, range]) -> list[int]:
-    """Every value of an index, in order."""
-    found = {index.offset}
-    for term, coefficient in index.terms:
-        found = {value + coefficient * count for value in found for count in values[term]}
-    return sorted(found)
-
-
-def _at(test: Inside, others: Index, shift: int, reached: list[int]) -> Inside | bool:
-    """The test at one position. Tests that hold for the same values become the same test."""
-    low = None if test.low is None else test.low - shift
-    high = None if test.high is None else test.high - shift
-    holds = [value for value in reached if (low is None or low <= value) and (high is None or value < high)]
-    if not holds:
-        return False
-    first, last = holds[0] == reached[0], holds[-1] == reached[-1]
-    return True if first and last else Inside(others, None if first else holds[0], None if last else holds[-1] + 1)
-
-
-# --- the loops around a tile ------------------------------------------------------------------------------------------
 
 
 def _split(body: Body, positions: Mapping[str, list[int]]) -> Body:
@@ -107,7 +59,7 @@ def _positions(loop: For, positions: Mapping[str, list[int]]) -> list[int]:
 def _tile(tile: Block, positions: Mapping[str, list[int]]) -> Body:
     """The kinds of a tile, and the choice among them. Each step decides one test; its kinds then have one less.
 
-    A test of the lane comes first. When no test depends on the loops around the tile any more, those inside are cut.
+    A test of the lane comes first.
     """
     tests = dict.fromkeys(conditions_of(tile.body))
     for test in sorted(tests, key=lambda test: not test.index.coefficient("lane")):
@@ -117,7 +69,7 @@ def _tile(tile: Block, positions: Mapping[str, list[int]]) -> Body:
         name = min(outside, key=lambda name: len(positions[name]))
         kinds = _kinds(tile, test, name, positions[name], decides=len(outside) == 1)
         return _tile(kinds[0][1], positions) if len(kinds) == 1 else _chosen(name, kinds, positions)
-    return (replace(tile, body=_runs(tile.body, _values(tile.body))),)
+    return (tile,)
 
 
 def _kinds(tile: Block, test: Inside, name: str, at: list[int], decides: bool) -> list[tuple[Case, Block]]:
@@ -127,7 +79,7 @@ def _kinds(tile: Block, test: Inside, name: str, at: list[int], decides: bool) -
     """
     if not decides:
         return [(Case(here, here, True), _fixed(tile, name, here)) for here in sorted(at)]
-    return [(case, _with_test(tile, test, case.test)) for case in cases(test, name, at, _values(tile.body))]
+    return [(case, _with_test(tile, test, case.test)) for case in cases(test, name, at, values_in(tile.body))]
 
 
 def _fixed(tile: Block, name: str, at: int) -> Block:
@@ -167,42 +119,3 @@ def _on_lane(test: Inside | bool) -> bool:
 def _note(name: str, low: int | None, high: int | None) -> str:
     """`14 <= h < 42`."""
     return f"{'' if low is None else f'{low} <= '}{name}{'' if high is None else f' < {high}'}"
-
-
-# --- the loops inside a tile ------------------------------------------------------------------------------------------
-
-
-def _values(body: Body) -> dict[str, range]:
-    """What the variables of the loops in a block count through, where that is known."""
-    found = {}
-    for statement in body:
-        if isinstance(statement, For) and statement.start.is_constant and statement.stop.is_constant:
-            found[statement.name] = range(statement.start.offset, statement.stop.offset, statement.step)
-        for block in inside(statement):
-            found |= _values(block)
-    return found
-
-
-def _runs(body: Body, values: Mapping[str, range]) -> Body:
-    """The block with each serial loop over taps cut into runs of taps whose tests are alike."""
-    found: list[Statement] = []
-    for statement in body:
-        if isinstance(statement, For) and statement.kind == "serial":
-            found += _cut(statement, values)
-        else:
-            found.append(with_blocks(statement, lambda block: _runs(block, values)))
-    return tuple(found)
-
-
-def _cut(loop: For, values: Mapping[str, range]) -> Body:
-    """The loop in runs of taps for which its first test becomes the same, each cut by its other tests in turn."""
-    tests = [test for test in dict.fromkeys(conditions_of(loop.body)) if test.index.coefficient(loop.name)]
-    if not tests:
-        return (replace(loop, body=_runs(loop.body, values)),)
-    found: list[Statement] = []
-    for case in cases(tests[0], loop.name, values[loop.name], values):
-        body = with_conditions(loop.body, lambda c, test=case.test: test if c == tests[0] else c)
-        if body:
-            run = replace(loop, start=constant(case.first), stop=constant(case.last + loop.step), body=body)
-            found += _cut(run, {**values, loop.name: range(case.first, case.last + 1, loop.step)})
-    return tuple(found)

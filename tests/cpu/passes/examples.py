@@ -51,6 +51,12 @@ PRODUCTS: dict[str, tuple[Problem, str, str, dict]] = {
     "bound pixels": (IMAGE, "R(n) T(hw,4) R(k) S(y) T(r,3) T(s,3) U(hw,16) D(c,4) V(k,16)", "amxbf16", {}),
     "bound taps": (TAPS, ROWS, "avx512f", {}),
     "split cases": (TAPS, ROWS, "avx512f", {}),
+    "cut taps": (
+        conv2d(c=8, h=56, w=14, k=16, r=1, s=3, padding=(0, 1)),
+        "R(n) T(h,56) R(k) S(y) T(s,3) T(c,8) U(w,14) V(k,16)",
+        "avx512f",
+        {},
+    ),
     "outline": (PRODUCT, TILES, "avx512f", {}),
     "bind cores": (
         conv2d(c=8, h=56, w=7, k=64, r=1, s=1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cpu.passes.control.split_cases import cases
+from cpu.passes.control.cases import cases
 from tests.support.loops.loops import conditions, ones, statements
 from tests.support.loops.passes import SAME, TILES, around, forms_by_name, products
 from tiling.loops.index import variable
@@ -25,7 +25,7 @@ KERNELS = [
 def test_what_is_left_is_decided_by_unrolling(problem, text):
     """So tiles have no condition on an index, and multiply nothing by padding: masked lanes by zeros."""
     by_name = forms_by_name(problem, text)
-    split, unrolled = by_name["split cases"], by_name["unroll"]
+    split, unrolled = by_name["cut taps"], by_name["unroll"]
     inner = {name for s in statements(split) if isinstance(s, Block) for name in loops_of(s)}
     assert conditions(by_name["bound taps"])
     in_tiles = [c for s in statements(split) if isinstance(s, Block) for c in found(s.body)]
