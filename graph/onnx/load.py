@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import onnx
 import onnx.inliner
+import onnx.version_converter
 
 from graph.model.language import ModelError
+
+# Operators that onnx's converter writes anew as the standard says. It leaves the slopes of PRelu along another axis.
+_CONVERTED = {"Add", "Sub", "Mul", "Div", "Pow", "Gemm", "AveragePool", "BatchNormalization"}
 
 
 def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
@@ -42,3 +47,18 @@ def without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
         return onnx.inliner.inline_local_functions(model)
     except Exception as error:  # onnx's own errors here are of several kinds
         raise ModelError(f"the model's functions cannot be put in place of their calls: {error}") from None
+
+
+def renewed(model: onnx.ModelProto, changed: Callable[[onnx.NodeProto], bool], oldest: int) -> onnx.ModelProto:
+    """A model of an older set of operators by those of `oldest`, as onnx's own converter writes it.
+
+    changed: whether a node is another operator there. The model as it is where there is none, or where one is among
+    them that the converter does not know: that one is named later.
+    """
+    found = {node.op_type for node in model.graph.node if changed(node)}
+    if not found or found - _CONVERTED:
+        return model
+    try:
+        return onnx.version_converter.convert_version(model, oldest)
+    except Exception:  # onnx's own errors here are of several kinds
+        return model

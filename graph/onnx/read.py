@@ -22,7 +22,7 @@ from graph.model.regions import needed
 from graph.onnx.control import control
 from graph.onnx.graphs import renamed
 from graph.onnx.inputs import Bound, numbers_of
-from graph.onnx.load import without_functions
+from graph.onnx.load import renewed, without_functions
 from graph.onnx.reading import Reading
 from graph.onnx.recurrent import recurrent
 from graph.onnx.rewrites import rewritten
@@ -63,6 +63,8 @@ def read(
         if named is not None and not isinstance(named, Mapping):
             raise ModelError(f"{what} must be a dict by name, not a {type(named).__name__}")
     proto = without_functions(proto)
+    versions = _versions(proto)
+    proto = renewed(proto, lambda node: not unchanged(node, versions, OLDEST), OLDEST)
     versions = _versions(proto)
     if not proto.graph.output:
         raise ModelError("the model has no graph, or a graph without outputs")

@@ -88,7 +88,8 @@ def evaluated(proto: onnx.NodeProto, feeds: Mapping[str, Any], versions: Mapping
             found: Iterable[Any] = ReferenceEvaluator(model).run(names, dict(feeds))
             values = list(found)
     except Exception as error:  # whatever the reference raises, the node cannot be computed
-        raise Unsupported(f"node {proto.name or proto.op_type} ({proto.op_type}): {error}") from None
+        why = " ".join(str(error).split())
+        raise Unsupported(f"node {proto.name or proto.op_type} ({proto.op_type}): {why}") from None
     if not all(isinstance(value, (np.ndarray, np.generic)) and value.dtype != object for value in values):
         raise Unsupported(f"node {proto.name or proto.op_type} ({proto.op_type}): it gives no tensor of numbers")
     return [np.asarray(value) for value in values]

@@ -100,7 +100,7 @@ def test_a_journal_is_gone_on_with_and_a_page_counts_it(tmp_path, capsys):
     first = journal.read_text(encoding="utf-8")
     assert main(arguments) == 0 and journal.read_text(encoding="utf-8") == first
     told = written.read_text(encoding="utf-8")
-    assert "has 2 tests, and 2 were run: 0 pass (0.0 %), 2 are refused and 0 differ" in told
+    assert "has 2 tests (2 node): 0 pass (0.0 %), 2 are refused and 0 differ" in told
     assert "2 tests: 0 passed, 2 refused, 0 wrong" in capsys.readouterr().out
 
 

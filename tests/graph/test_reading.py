@@ -42,10 +42,21 @@ def test_no_digits_are_lost_near_0_and_far_below(operator, function, attributes)
     np.testing.assert_allclose(y, function(x.astype(np.float64)), rtol=1e-6)
 
 
-def test_operators_that_were_others_before_version_7_are_refused():
-    adding = node("Add", ["x", "b"], ["y"], "sum", axis=0, broadcast=1)
-    with pytest.raises(ModelError, match=r"node sum \(Add\): it is of version 6 .* version 7, the oldest"):
-        compile_model(typed([adding], {"x": (1, [2, 3]), "b": (1, [2])}, opset=6))
+@pytest.mark.parametrize(
+    ("operator", "function"), [("Add", np.add), ("Sub", np.subtract), ("Mul", np.multiply), ("Div", np.divide)]
+)
+def test_operators_that_were_others_before_version_7_are_converted(operator, function):
+    made = node(operator, ["x", "b"], ["y"], axis=0, broadcast=1)
+    x, b = whole(0, 2, 2), np.array([2, 4], np.float32)
+    y = call(typed([made], {"x": (1, [2, 2]), "b": (1, [2])}, opset=6), x, b)
+    assert y.tolist() == function(x, b[:, None]).tolist()
+
+
+def test_operators_that_nobody_converts_are_refused():
+    """Slopes lie along the channels there, which another version would take for the last axis."""
+    made = node("PRelu", ["x", "b"], ["y"], "bent")
+    with pytest.raises(ModelError, match=r"node bent \(PRelu\): it is of version 6 .* version 7, the oldest"):
+        compile_model(typed([made], {"x": (1, [2, 3, 3]), "b": (1, [3])}, opset=6))
     x = whole(0, 2, 3)
     assert call(typed([node("Abs", ["x"], ["y"])], {"x": (1, [2, 3])}, opset=6), x).tolist() == abs(x).tolist()
 
