@@ -19,7 +19,7 @@ from cpu.runtime.plural import plural
 from graph.calls.compiled import CompiledModel, Explained
 from graph.calls.differences import apart
 from graph.calls.turns import random_inputs
-from graph.library.kernels import products_of
+from graph.library.kernels import by_dtype, products_of
 from graph.model.language import ModelError
 from graph.plan import ALGORITHMS, Plan, works_of
 from search.commands.options import FAILURES, c_name, folder, seconds, whole
@@ -68,10 +68,11 @@ def told(options: argparse.Namespace) -> str:
         options.algorithm,
         options.name,
     )
-    graph, backend = plan.graph(once("--dim", options.dim)), plan.backend
+    graph = plan.graph(once("--dim", options.dim))
     if options.emit:
         writable(options.emit)  # before a minute of compiling, or a long search
-    rank_first(backend, map(backend.problem, products_of(works_of(graph))), console)
+    for dtype, problems in by_dtype(products_of(works_of(graph))).items():
+        rank_first(plan.backend(dtype), map(plan.backend(dtype).problem, problems), console)
     with counted(console) as progress:
         began = time.monotonic()
         model = replace(plan, progress=progress).built(graph)

@@ -45,7 +45,7 @@ def _of_files(kind: str) -> Iterator[Any]:
             model = onnx.load(folder / "model.onnx")
             sets = [_arrays(model, each) for each in sorted(folder.glob("test_data_set_*"))]
         else:
-            path = DATA / "light" / Path(case.url).name
+            path = DATA / "light" / str(case.url).rpartition("/")[2]
             model = onnx.load(path)
             sets = [_of_network(model, path)]
         yield replace(case, model=model, data_sets=sets)

@@ -6,9 +6,9 @@ compile_model("model.onnx") -> CompiledModel
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property, partial
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING, Any
 from graph.calls.compiled import RECORD, CompiledModel
 from graph.calls.open_model import OpenModel, axes_of, is_open
 from graph.library.build import c_name, files_of, fused
-from graph.library.kernels import Kernel, Kernels, Work, products_of
+from graph.library.kernels import Kernel, Kernels, Work, by_dtype, products_of
 from graph.library.text import check_name, library
 from graph.model.language import Model, ModelError
 from graph.model.regions import kernel_steps
 from graph.passes.in_place import joined_in_place
 from graph.passes.layouts import priced, with_layouts
+from graph.passes.narrow import with_narrow_products
 from graph.tuning import tuned
 from search.commands.progress import Stage
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
+from search.evaluator.cpu.programs import anchored_for
 from search.flow import in_models
-from search.flow.ahead import choices
+from search.flow.ahead import Choice, choices
 from tiling.problem import Problem
 from tiling.program.infer import Sized
 
@@ -130,29 +132,39 @@ class Plan:
         proto = self.proto
         from graph.onnx.read import read
 
-        return fused(read(proto, dims, self.known))
+        model = fused(read(proto, dims, self.known))
+        target = self.backend("f32").target
+        return with_narrow_products(model, lambda program, ahead: anchored_for(program, target, ahead))
 
     @cached_property
-    def backend(self) -> CpuBackend:
-        return cpu_backend(threads=self.threads, algorithm=self.algorithm)
+    def backend(self) -> Callable[[str], CpuBackend]:
+        """The back end of the products of a dtype."""
+        return cache(partial(_backend, self.threads, self.algorithm))
+
+    def choices(self, problems: Iterable[Problem]) -> dict[Problem, Choice]:
+        """The model's choice for each problem."""
+        found: dict[Problem, Choice] = {}
+        for dtype, own in by_dtype(problems).items():
+            found |= choices(self.backend(dtype), own, self.progress)
+        return found
 
     def built(self, graph: Model) -> CompiledModel:
         """The model of these steps."""
-        backend = self.backend
         problems = dict.fromkeys([*products_of(works_of(graph)), *priced(graph)])
-        chosen = choices(backend, problems, self.progress)
+        chosen = self.choices(problems)
         graph = joined_in_place(with_layouts(graph, lambda problem: chosen[problem].seconds))
         products = products_of(works_of(graph))
         # Some write into parts of wider arrays only now.
-        chosen |= choices(backend, [problem for problem in products if problem not in chosen], self.progress)
-        schemes = {problem: in_models.chosen(backend, problem) or chosen[problem].scheme for problem in products}
-        kernels = Kernels(backend)
+        chosen |= self.choices(problem for problem in products if problem not in chosen)
+        kernels = Kernels(self.backend)
+        kept = {problem: in_models.chosen(self.backend(problem.dtype), problem) for problem in products}
+        schemes = {problem: kept[problem] or chosen[problem].scheme for problem in products}
 
         def compiled(schemes: Mapping[Problem, Any], progress: Progress = lambda stage: None) -> Mapping[Work, Kernel]:
             return kernels.compiled(works_of(graph), schemes, progress)
 
         def is_tuned(problem: Problem, kernel: Kernel) -> bool:
-            kept = in_models.chosen(backend, problem)
+            kept = in_models.chosen(self.backend(problem.dtype), problem)
             return kept is not None and kernel.scheme == kept.text != chosen[problem].scheme.text
 
         def files(made: Mapping[Work, Kernel]) -> Mapping[str, bytes]:
@@ -161,14 +173,14 @@ class Plan:
 
         made = compiled(schemes, self.progress)
         if self.tune == "measure":
-            others = {problem: chosen[problem].others for problem in products}
+            backend, steps = self.backend("f32"), steps_of(graph)
+            others = {problem: chosen[problem].others for problem in steps}
             # Where a scheme does not compile, the kernel is of another one.
-            begun = {problem: backend.parsed(backend.problem(problem), made[problem].scheme) for problem in products}
-            steps = steps_of(graph)
+            begun = {problem: backend.parsed(backend.problem(problem), made[problem].scheme) for problem in steps}
             best = tuned(
-                kernels, steps, begun, others, lambda found: files(compiled(found)), self.budget, self.progress
+                kernels, steps, begun, others, lambda f: files(compiled({**schemes, **f})), self.budget, self.progress
             )
-            made = compiled(best, self.progress)
+            made = compiled({**schemes, **best}, self.progress)
         return CompiledModel.of_files(files(made))
 
     @property
@@ -178,15 +190,20 @@ class Plan:
         return self.name or c_name(stem)
 
 
+def _backend(threads: int, algorithm: str, dtype: str) -> CpuBackend:
+    """The back end of the products of a dtype. Narrow ones have the direct algorithm alone."""
+    return cpu_backend(None, threads, dtype, algorithm if dtype == "f32" else "direct")
+
+
 def works_of(graph: Model) -> list[Work]:
     """What the kernels of a model compute."""
     return [step.work for step in kernel_steps(graph.steps) if isinstance(step.work, (Problem, Sized))]
 
 
 def steps_of(graph: Model) -> Mapping[Problem, list[int]]:
-    """The numbers of each product's steps, as a timed call counts them."""
+    """The numbers of the steps of each product of f32, as a timed call counts them. Others are not tuned."""
     found: dict[Problem, list[int]] = {}
     for number, work in enumerate(works_of(graph)):
-        if isinstance(work, Problem):
+        if isinstance(work, Problem) and work.dtype == "f32":
             found.setdefault(work, []).append(number)
     return found

@@ -114,7 +114,7 @@ def _weights(model: Model, made: Library, shared: bytes) -> bytes:
     """The file of weights: packed by the library's own functions."""
     ffi = cffi.FFI()
     packing = sorted({weight.packed for weight in made.weights if weight.packed})
-    ffi.cdef("".join(f"void {symbol}_pack(const float *, float *);" for symbol in packing) or "typedef int none;")
+    ffi.cdef("".join(f"void {symbol}_pack(const void *, void *);" for symbol in packing) or "typedef int none;")
 
     def opened(path: str) -> Any:
         return ffi.dlopen(path, os.RTLD_NOW | os.RTLD_NODELETE)
@@ -127,8 +127,7 @@ def _weights(model: Model, made: Library, shared: bytes) -> bytes:
         array = np.ascontiguousarray(in_memory(numbers, dtype), ELEMENTS[dtype].numpy)
         place = whole[weight.offset : weight.offset + weight.bytes]
         if weight.packed:
-            source, target = ffi.from_buffer("float[]", array), ffi.from_buffer("float[]", place)
-            getattr(loaded, weight.packed + "_pack")(source, target)
+            getattr(loaded, weight.packed + "_pack")(ffi.from_buffer(array), ffi.from_buffer(place))
         else:
             place[:] = array.reshape(-1).view(np.uint8)
     return whole.tobytes()

@@ -9,11 +9,13 @@ from typing import Any  # a product's scheme, and its source
 
 from cpu.runtime.compiler.library import compiled_object
 from cpu.runtime.machine.host import host
+from cpu.runtime.numbers import ELEMENTS
 from search.commands.progress import Stage
 from search.evaluator.cpu.backend import CpuBackend
 from search.evaluator.cpu.programs import text_of
 from search.evaluator.interface.errors import CompileError
 from search.flow.generate import kernel_for
+from tiling.dtypes import OPERAND_DTYPES
 from tiling.problem import Problem
 from tiling.program.infer import Sized
 
@@ -25,7 +27,7 @@ class Kernel:
     """A compiled file's facts. It defines SYMBOL_run, SYMBOL_supported, and for a product SYMBOL_pack.
 
     threads: how many share a call, each of which calls SYMBOL_run. arrays: the C type of each, such as "const float *".
-    scratch: bytes of memory that a call needs meanwhile. packed: floats of the packed weights of a product; 0 for a
+    scratch: bytes of memory that a call needs meanwhile. packed: bytes of the packed weights of a product; 0 for a
     program, which returns whether all indices that it read were inside. scheme: the text that a search chose.
     """
 
@@ -43,6 +45,11 @@ class Kernel:
         return self.threads > 1
 
     @property
+    def packing(self) -> tuple[str, str]:
+        """The C type of each parameter of SYMBOL_pack: a product's weights, and where they are packed."""
+        return self.arrays[1], self.arrays[1].removeprefix("const ")
+
+    @property
     def parameters(self) -> tuple[str, ...]:
         """The C type of each parameter of SYMBOL_run."""
         return (*self.arrays, *("char *",) * (self.scratch > 0), *("long", "long") * (self.threads > 1))
@@ -53,11 +60,22 @@ def products_of(works: Iterable[Work]) -> list[Problem]:
     return sorted(dict.fromkeys(work for work in works if isinstance(work, Problem)), key=lambda work: -work.flops)
 
 
-class Kernels:
-    """Makes the kernels of works. Each text is written once, and compiled into the cache."""
+def by_dtype(problems: Iterable[Problem]) -> dict[str, list[Problem]]:
+    """The problems of each dtype: each has a back end of its own."""
+    found: dict[str, list[Problem]] = {}
+    for problem in problems:
+        found.setdefault(problem.dtype, []).append(problem)
+    return found
 
-    def __init__(self, backend: CpuBackend):
-        self.backend = backend
+
+class Kernels:
+    """Makes the kernels of works. Each text is written once, and compiled into the cache.
+
+    of: the back end of the products of a dtype.
+    """
+
+    def __init__(self, of: Callable[[str], CpuBackend]):
+        self.of, self.backend = of, of("f32")
         self._texts: dict[tuple[Work, str], Kernel] = {}
 
     def text(self, work: Work, scheme: Any = None) -> Kernel:
@@ -69,14 +87,15 @@ class Kernels:
 
     def _written(self, work: Work, scheme: Any) -> Kernel:
         if isinstance(work, Problem):
-            return self._product(work, self.backend.emitted(scheme), scheme.text)
+            return self._product(work, self.of(work.dtype).emitted(scheme), scheme.text)
         text = text_of(work, self.backend.target)
         types = tuple(p.replace("restrict ", "").rpartition("*")[0] + "*" for p in text.parameters)
         return Kernel(text.symbol, text.inside, text.compiler_flags, text.threads, types, self._scratch(text))
 
     def _product(self, work: Problem, source: Any, scheme: str) -> Kernel:
-        arrays = ("const float *", "const float *", "float *", *("const float *",) * len(work.epilogue_arrays))
-        size, packed = self._scratch(source), source.packed
+        x, w, y = (ELEMENTS[name] for name in (*OPERAND_DTYPES[work.dtype], work.output_dtype))
+        arrays = f"const {x.c} *", f"const {w.c} *", f"{y.c} *", *("const float *",) * len(work.epilogue_arrays)
+        size, packed = self._scratch(source), w.numpy.itemsize * source.packed
         return Kernel(source.symbol, source.inside, source.compiler_flags, source.threads, arrays, size, packed, scheme)
 
     def _scratch(self, source: Any) -> int:
@@ -108,7 +127,7 @@ class Kernels:
                     progress(Stage("compiling kernels", done + 1, len(ordered)))
                     work = jobs[job]
                     if isinstance(work, Problem) and isinstance(job.exception(), CompileError):
-                        other: Any = kernel_for(work, self.backend.target)  # the model's next choice
+                        other: Any = kernel_for(work, self.of(work.dtype).target)  # the model's next choice
                         found[work] = self._product(work, other.emitted, other.scheme.text)
                     else:
                         job.result()

@@ -89,7 +89,7 @@ class Places:
                     continue
                 if isinstance(step.work, Problem) and place == 1 and not self.packs(step):
                     kernel = self.kernel(step)
-                    wanted[root, kernel.symbol] = 4 * kernel.packed
+                    wanted[root, kernel.symbol] = kernel.packed
                 else:
                     wanted[root, ""] = bytes_of(self.model.arrays[root])
         for output, _ in self.copied:
@@ -126,14 +126,14 @@ class Places:
         lives = [Life(name, bytes_of(model.arrays[name]), *span) for name, span in found.items()]
         for number, step in enumerate(positions):
             if self.packs(step):
-                lives.append(Life(_panel(number), 4 * self.kernel(step).packed, number, number))
+                lives.append(Life(_panel(number), self.kernel(step).packed, number, number))
             if isinstance(step.work, (Problem, Sized)) and self.kernel(step).scratch:
                 lives.append(Life(_scratch(number), self.kernel(step).scratch, number, number))
         return plan(lives)
 
     def panel(self, number: int, step: Step) -> Touch:
         """The memory for weights that the step of this position packs."""
-        return self._in_arena(_panel(number), 4 * self.kernel(step).packed)
+        return self._in_arena(_panel(number), self.kernel(step).packed)
 
     def scratch(self, number: int, step: Step) -> Touch:
         """The memory that the kernel of the step of this position needs meanwhile."""

@@ -121,7 +121,8 @@ class Lines:
             packed = self._at(w, kernel.symbol)
             if self.places.packs(step):
                 panel, read = self.places.panel(number, step), [x, *rest]
-                pack = [f"{kernel.symbol}_pack((const float *)({packed}), (float *)(arena + {panel.begin}));"]
+                w_type, packed_type = kernel.packing
+                pack = [f"{kernel.symbol}_pack(({w_type})({packed}), ({packed_type})(arena + {panel.begin}));"]
                 lines += self._does(pack, [w], [], [panel], alone=True)
                 packed = f"arena + {panel.begin}"
                 more.append(Touch("arena", panel.begin, panel.end, False))

@@ -6,6 +6,7 @@ Read in this order:
     fuse      maps that become a product's epilogue
     strided   products that read arrays in place
     group     other maps, joined with their readers
+    narrow    products of bytes and of bf16, taken out of programs
     layouts   the order of channels
     joins     arrays that are laid side by side
     in_place  where arrays lie in longer ones

@@ -63,7 +63,7 @@ def candidates(
 ) -> Mapping[Problem, tuple[tuple[str, ...], float]]:
     """For each problem its best candidates, at most `MOST`, and the predicted seconds of the first."""
     target, found = backend.target, {}
-    place = {"isa": target.isa, "threads": target.threads, "algorithm": target.algorithm}
+    place = {"isa": target.isa, "threads": target.threads, "dtype": target.dtype, "algorithm": target.algorithm}
     tasks = {
         Task("search.flow.ahead:listed", _LIST_SECONDS, {"op": p.op, "shape": canonical(p), **place}): p
         for p in problems
@@ -81,9 +81,9 @@ def candidates(
     return found
 
 
-def listed(*, op: str, shape: str, isa: str, threads: int, algorithm: str) -> dict[str, Any]:
+def listed(*, op: str, shape: str, isa: str, threads: int, dtype: str, algorithm: str) -> dict[str, Any]:
     """What `candidates` gives for a problem, in a worker."""
-    schemes, seconds = _listed(_backend(isa, threads, algorithm), problem_of(op, shape))
+    schemes, seconds = _listed(_backend(isa, threads, dtype, algorithm), problem_of(op, shape))
     return {"schemes": schemes, "seconds": seconds}
 
 
@@ -92,10 +92,10 @@ def _listed(backend: CpuBackend, problem: Problem) -> tuple[tuple[str, ...], flo
     return tuple(scheme.text for scheme in schemes), backend.predicted_seconds(schemes[:1])[0]
 
 
-@lru_cache(maxsize=1)
-def _backend(isa: str, threads: int, algorithm: str) -> CpuBackend:
+@lru_cache(maxsize=2)
+def _backend(isa: str, threads: int, dtype: str, algorithm: str) -> CpuBackend:
     """The back end of a worker, which reads the ranking once."""
-    return cpu_backend(isa, threads, algorithm=algorithm)
+    return cpu_backend(isa, threads, dtype, algorithm)
 
 
 def _kept(backend: CpuBackend, problem: Problem) -> AnyScheme | None:

@@ -70,15 +70,16 @@ def text_of(program: Sized, target: Target) -> ProgramSource:
     return emit(program, isa_named(target.isa), target.threads)
 
 
-def anchored_for(program: Sized, target: Target) -> Anchored | str:
+def anchored_for(program: Sized, target: Target, ahead: frozenset[str] = frozenset()) -> Anchored | str:
     """The program around its anchor, in the dtypes that this CPU has instructions for; else why it has none.
 
+    ahead: inputs that a caller packs once for many calls.
     Other dtypes than f32 have instruction sets of their own. They are left out where a narrower one was asked for.
     """
     flags = host().flags
     others = () if target.isa != best_isa(flags).name else tuple(dtype for dtype in ISAS_OF if dtype != "f32")
     found = (dtype for dtype in others if any(flags >= set(isa.cpu_flags) for isa in ISAS_OF[dtype].values()))
-    return anchored(program, ("f32", *found))
+    return anchored(program, ("f32", *found), ahead)
 
 
 def target_of_anchor(found: Anchored, target: Target) -> Target:

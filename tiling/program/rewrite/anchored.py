@@ -35,10 +35,10 @@ class Anchored:
     moved: tuple[str, ...]
 
 
-def anchored(program: Sized, dtypes: tuple[str, ...] = ("f32",)) -> Anchored | str:
+def anchored(program: Sized, dtypes: tuple[str, ...] = ("f32",), ahead: frozenset[str] = frozenset()) -> Anchored | str:
     """The program around its anchor; else a sentence that says why its loops follow rules instead.
 
-    dtypes: those in which the machine has kernels of problems.
+    dtypes: those in which the machine has kernels of problems. ahead: inputs that a caller packs once for many calls.
     """
     if program.runtime:
         return f"{' '.join(program.runtime)}: a scheme is chosen for one extent, and every call has another"
@@ -49,9 +49,9 @@ def anchored(program: Sized, dtypes: tuple[str, ...] = ("f32",)) -> Anchored | s
             f"{names} are sums of products: only one can be an anchor" if sums else "no statement is a sum of products"
         )
     array, original = sums[0].array, program
-    found = _read_as_it_is(program, array, dtypes)
+    found = _read_as_it_is(program, array, dtypes, ahead)
     for changed in laid_out(program, array) if isinstance(found, str) else ():
-        other = _read_as_it_is(changed, array, dtypes)
+        other = _read_as_it_is(changed, array, dtypes, ahead)
         if not isinstance(other, str):
             found = other
             break
@@ -64,7 +64,9 @@ def anchored(program: Sized, dtypes: tuple[str, ...] = ("f32",)) -> Anchored | s
     return _split(program, anchor, stores, moved)
 
 
-def _read_as_it_is(program: Sized, array: str, dtypes: tuple[str, ...]) -> tuple[Sized, Anchor] | str:
+def _read_as_it_is(
+    program: Sized, array: str, dtypes: tuple[str, ...], ahead: frozenset[str]
+) -> tuple[Sized, Anchor] | str:
     """The program whose sum is an anchor of what it reads, and the anchor; else why it is none."""
     if not _is_product(next(s for s in program.program.statements if s.array == array)):
         return f"{array} goes by rules: its factors are no elements of arrays"
@@ -72,7 +74,7 @@ def _read_as_it_is(program: Sized, array: str, dtypes: tuple[str, ...]) -> tuple
     found = _with_weights(program, array)
     if isinstance(found, str):
         return found
-    reason = _by_rules(found, dtypes)
+    reason = _by_rules(found, dtypes, found.w.array in ahead)
     return f"{array} goes by rules: {reason}" if reason else (program, found)
 
 
@@ -91,15 +93,15 @@ def _is_product(statement: Statement) -> bool:
         return False
 
 
-def _by_rules(anchor: Anchor, dtypes: tuple[str, ...]) -> str:
-    """Why the loops of the rules are as fast; nothing where they are not."""
+def _by_rules(anchor: Anchor, dtypes: tuple[str, ...], ahead: bool) -> str:
+    """Why the loops of the rules are as fast; nothing where they are not. ahead: the weights are packed already."""
     problem = anchor.problem
     if problem.dtype not in dtypes:
         return f"this machine has no instructions for products of {problem.dtype}"
     uses = problem.flops // 2 // problem.tensors[1].elements
-    if problem.flops < LEAST_FLOPS:
+    if problem.flops < LEAST_FLOPS and not ahead:
         return "it has few multiplications"
-    if uses < LEAST_USES:
+    if uses < LEAST_USES and not ahead:
         return f"each element of {anchor.w.array} is used {uses} times only, which packing does not pay for"
     if problem.extents[problem.vector_dim] < FULL_VECTOR:
         return f"only {problem.extents[problem.vector_dim]} outputs share what is read"

@@ -1,0 +1,102 @@
+"""Products of bytes and of bf16 in models: they become kernels of their own, and stay exact."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from cpu.runtime.machine.host import host
+from graph import compile_model
+from microkernels.tile.isa import ISAS_OF
+from tests.graph.test_quantised import KINDS, convolved, made, numbers
+
+node = helper.make_node
+
+
+def has(dtype):
+    """Whether this CPU multiplies numbers of a narrow dtype."""
+    return any(host().flags >= set(isa.cpu_flags) for isa in ISAS_OF[dtype].values())
+
+
+def products(model):
+    return [each for each in model.explained if each.product]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("a_kind", KINDS)
+def test_a_product_of_bytes_has_microkernels(a_kind, threads):
+    a, b = numbers(0, a_kind, 2, 40, 256), numbers(1, "s8", 256, 130)
+    constants = {"b": b, "za": np.array(11, a.dtype)}
+    proto = made([node("MatMulInteger", ["a", "b", "za"], ["y"])], {"a": a}, TensorProto.INT32, constants)
+    model = compile_model(proto, threads=threads)
+    assert len(products(model)) == has("int8")
+    assert model(a)[0].tolist() == ((a.astype(np.int64) - 11) @ b.astype(np.int64)).tolist()
+
+
+@pytest.mark.parametrize("group", [1, 2])
+@pytest.mark.parametrize("x_kind", KINDS)
+def test_a_chain_of_quantised_convolutions_has_microkernels(x_kind, group):
+    """Its filters lie in another order than a convolution of groups of them wants, and padding is the zero point."""
+    x, bias = numbers(0, x_kind, 2, 32, 14, 12), np.arange(48, dtype=np.int32) * 100 - 300
+    w, v = numbers(1, "s8", 48, 32 // group, 3, 3), numbers(2, "s8", 160, 48, 1, 1)
+    zero, middle = np.array(130 if x_kind == "u8" else -3, x.dtype), np.array(5, x.dtype)
+    half, last = np.float32(0.5), np.float32(2048)
+    constants = {"half": half, "last": last, "zx": zero, "w": w, "z0": np.int8(0), "zy": middle, "bias": bias, "v": v}
+    first = node(
+        "QLinearConv",
+        ["x", "half", "zx", "w", "half", "z0", "last", "zy", "bias"],
+        ["t"],
+        pads=[1, 0, 1, 1],
+        group=group,
+    )
+    second = node("ConvInteger", ["t", "v", "zy"], ["y"])
+    model = compile_model(made([first, second], {"x": x}, TensorProto.INT32, constants))
+    sums = convolved(x, int(zero), w, 0, (1, 0, 1, 1), group=group) + bias[:, None, None]
+    between = np.clip(np.rint(sums * (0.25 / 2048)) + 5, *KINDS[x_kind][1:])
+    assert len(products(model)) == 2 * has("int8")
+    assert model(x)[0].tolist() == convolved(between, 5, v, 0).tolist()
+
+
+def test_what_follows_a_product_of_bytes_reads_its_sums():
+    a, b = numbers(0, "u8", 64, 256), numbers(1, "s8", 256, 128)
+    factors = (2.0 ** np.arange(-4, 4).repeat(16)).astype(np.float32)
+    nodes = [
+        node("MatMulInteger", ["a", "b"], ["sums"]),
+        node("Cast", ["sums"], ["f"], to=TensorProto.FLOAT),
+        node("Mul", ["f", "factors"], ["scaled"]),
+        node("Relu", ["scaled"], ["y"]),
+    ]
+    model = compile_model(made(nodes, {"a": a}, TensorProto.FLOAT, {"b": b, "factors": factors}))
+    wanted = np.maximum((a.astype(np.int64) @ b.astype(np.int64)).astype(np.float32) * factors, 0)
+    assert len(products(model)) == has("int8")
+    assert model(a)[0].tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_product_of_bf16_has_microkernels(known):
+    import ml_dtypes
+
+    random = np.random.default_rng(0)
+    a, b = (random.integers(-3, 4, shape).astype(ml_dtypes.bfloat16) for shape in ((64, 256), (256, 128)))
+    inputs, constants = ({"a": a}, {"b": b}) if known else ({"a": a, "b": b}, {})
+    model = compile_model(made([node("MatMul", ["a", "b"], ["y"])], inputs, TensorProto.BFLOAT16, constants))
+    wanted = (a.astype(np.float64) @ b.astype(np.float64)).astype(ml_dtypes.bfloat16)
+    assert len(products(model)) == has("bf16")
+    (y,) = model(*inputs.values())
+    assert y.view(ml_dtypes.bfloat16).tolist() == wanted.tolist()
+
+
+def test_small_products_have_microkernels_where_weights_are_packed_ahead():
+    a, b = numbers(0, "u8", 4, 8), numbers(1, "s8", 8, 16)
+    multiplied = node("MatMulInteger", ["a", "b"], ["y"])
+    for known in (True, False):
+        inputs, constants = ({"a": a}, {"b": b}) if known else ({"a": a, "b": b}, {})
+        model = compile_model(made([multiplied], inputs, TensorProto.INT32, constants))
+        assert len(products(model)) == (known and has("int8"))
+        assert model(*inputs.values())[0].tolist() == (a.astype(np.int64) @ b.astype(np.int64)).tolist()
+
+
+def test_tuning_leaves_products_of_bytes_as_they_are():
+    a, b = numbers(0, "u8", 64, 256), numbers(1, "s8", 256, 128)
+    proto = made([node("MatMulInteger", ["a", "b"], ["y"])], {"a": a}, TensorProto.INT32, {"b": b})
+    model = compile_model(proto, tune="measure", budget=1)
+    assert model(a)[0].tolist() == (a.astype(np.int64) @ b.astype(np.int64)).tolist()
