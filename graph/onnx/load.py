@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 
 import onnx
@@ -32,11 +33,18 @@ def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
     except IsADirectoryError:
         raise ModelError(f"{path} is a folder: give the path of an ONNX file") from None
     except (OSError, onnx.checker.ValidationError) as error:
-        raise ModelError(f"{path} is no valid ONNX model: {str(error).strip().splitlines()[0]}") from None
+        raise ModelError(f"{path} is no valid ONNX model: {_in_a_line(str(error))}") from None
     except ModelError:
         raise
     except Exception as error:  # protobuf's own error has no public name
         raise ModelError(f"{path} is no ONNX file, or it is cut short: {error}") from None
+
+
+def _in_a_line(told: str) -> str:
+    """What onnx's checker says, after the node that it says it of."""
+    node = re.search(r"Bad node spec for node\. Name: (.*?) ?OpType: (\w+)", told)
+    first = told.strip().splitlines()[0]
+    return f"node {node[1] or 'without a name'} ({node[2]}): {first}" if node else first
 
 
 def without_functions(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -45,6 +45,25 @@ def test_a_file_that_is_cut_short_is_one_sentence(tmp_path, kind):
 @pytest.mark.parametrize(
     ("made", "why"),
     [
+        (node("Odd", ["x"], ["y"], "n"), r"node n \(Odd\): No Op registered for Odd"),
+        (node("Relu", ["x"], ["y"], alpha=1.0), r"node without a name \(Relu\): Unrecognized attribute: alpha"),
+        (node("Odd", ["x"], ["y"], "n", domain="com.acme"), r"node n \(com.acme.Odd\): no operator of com.acme"),
+    ],
+)
+def test_a_file_with_an_unknown_operator_or_attribute_names_the_node(tmp_path, made, why):
+    proto = model([made], {"x": [2, 3]}, ["y"])
+    proto.graph.output[0].type.tensor_type.shape.SetInParent()
+    proto.opset_import.append(helper.make_opsetid("com.acme", 1))
+    path = tmp_path / "odd.onnx"
+    path.write_bytes(proto.SerializeToString())
+    with pytest.raises(ModelError, match=why) as error:
+        compile_model(path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
         (node("Relu", ["x"], ["y"], "n", alpha=1.0), r"node n \(Relu\): there is no attribute alpha"),
         (node("Resize", ["x", "", "s"], ["y"], "n", mode="odd"), r"node n \(Resize\): mode odd is not supported"),
         (node("LpNormalization", ["x"], ["y"], "n", p=3), r"node n \(LpNormalization\): p=3 is not supported"),
