@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 from cpu.runtime.machine.host import host
 from graph import compile_model
 from microkernels.tile.isa import ISAS_OF
-from tests.graph.test_quantised import KINDS, convolved, made, numbers
+from tests.support.models.quantised import KINDS, convolved, made, numbers
 
 node = helper.make_node
 
