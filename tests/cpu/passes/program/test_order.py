@@ -190,7 +190,7 @@ def test_an_index_that_is_read_is_tested_before_it_is_used():
 def test_columns_are_read_in_blocks():
     text = lines(after("vectors", "y[j,i] = x[i,j] + 1", x=(37, 40)))
     at = text.index("transposed(to: x_columns_0, p: x + [i, j_block], apart: 40)")
-    assert text[at - 3 : at] == ["for i in 0..32 by 16:", "for j_block in 0..32 by 16:", text[at - 1]]
+    assert text[at - 3 : at] == ["for j_block in 0..32 by 16:", "for i in 0..32 by 16:", text[at - 1]]
     assert text[at + 1] == "for j in j_block..(j_block + 16):" and "for j in 32..40:" in text
 
 
