@@ -106,7 +106,7 @@ def _calling(copy: CopyOfX, first: Kernel, kernel: Kernel) -> Kernel:
     (given, copied), (x, *others) = first.arrays, kernel.arrays
     shown = tuple(replace(f, views=tuple(map(_of_input, f.views))) for f in first.functions)
     views = (("X", INPUT), (COPY, COPY))
-    # A function of its own: gcc inlines it, and then has fewer registers for the loops around tiles.
+    # A function of its own: gcc would inline it, and the loops around tiles then take longer (decision 033).
     function = Function(COPY_OF_X, views, (), (), first.body, comment=copy.about, apart=True, outlined=True)
     places = (Address(buffer, (ZERO,) * len(of.shape)) for buffer, of in ((INPUT, given), (COPY, copied)))
     call = Call(COPY_OF_X, tuple(places))
