@@ -256,6 +256,15 @@ def test_no_room_is_crowded():
 
 
 @pytest.mark.parametrize("room", ROOMS)
+def test_a_room_lists_its_files(room):
+    source = (ROOT / room.replace(".", "/") / "__init__.py").read_text(encoding="utf-8")
+    told = set(re.findall(r"\w+", ast.get_docstring(ast.parse(source)) or ""))
+    held = {module.rpartition(".")[2] for module, path in modules().items() if room_of(module, path) == room != module}
+    inside = {other.rpartition(".")[2] for other in ROOMS if other.rpartition(".")[0] == room}
+    assert not (held | inside) - told - {"__main__"}
+
+
+@pytest.mark.parametrize("room", ROOMS)
 def test_rooms_import_only_what_the_table_allows(room):
     known, allowed = modules(), may_import(room)
     broken = [

@@ -7,4 +7,5 @@ Read in this order:
     print        the statements as C
     emit         the whole file
     anchored     the file of a function that calls the kernels of a program around an anchor
+    explain      why a kernel has its loops, in sentences
 """
