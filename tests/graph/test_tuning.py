@@ -48,7 +48,7 @@ def apart(tmp_path, monkeypatch):
 
 
 def tried(plan, problems):
-    return {problem: in_models.known(plan.backend, problem) for problem in problems}
+    return {problem: in_models.known(plan.backend("f32"), problem) for problem in problems}
 
 
 def problems_of(plan, compiled):
@@ -97,11 +97,11 @@ def test_times_in_a_model_and_times_with_warm_caches_do_not_meet(apart, monkeypa
     plan = Plan(network(), tune="measure", budget=0.05)
     compiled = plan.compiled({})
     for problem in problems_of(plan, compiled):
-        key = plan.backend.key(plan.backend.problem(problem))
+        key = plan.backend("f32").key(plan.backend("f32").problem(problem))
         assert store.measured(key) == {} and store.choice(key, "measure") is None
-        assert any(isinstance(outcome, Timing) for outcome in in_models.known(plan.backend, problem).values())
+        assert any(isinstance(outcome, Timing) for outcome in in_models.known(plan.backend("f32"), problem).values())
         store.record(key, "warm", Timing((1.0,), 1.0))
-        assert "warm" not in in_models.known(plan.backend, problem)
+        assert "warm" not in in_models.known(plan.backend("f32"), problem)
 
 
 def test_what_makes_the_whole_model_slower_is_dropped(apart, monkeypatch):
