@@ -53,9 +53,10 @@ def _split(model: Model, step: Step, found: Anchored) -> tuple[Model, list[Step]
         if numbers is None:
             return None
         laid = numbers.reshape(anchor.w.split).transpose(anchor.w.order).reshape(anchor.w.shape)
-        made[f"{weights} as {anchor.w.shape}"] = replace(model.arrays[weights], shape=anchor.w.shape)
-        weights = f"{weights} as {anchor.w.shape}"
-        constants[weights] = np.ascontiguousarray(laid)
+        # Another product may want the same weights in the same shape and another order.
+        name = f"{weights}: axes {anchor.w.order} of {anchor.w.split}, as {anchor.w.shape}"
+        made[name] = replace(model.arrays[weights], name=name, shape=anchor.w.shape)
+        weights, constants[name] = name, np.ascontiguousarray(laid)
     more = dict(stores.arrays)
     epilogue = (names[more[tensor.name]] for tensor in stores.problem.epilogue_arrays)
     inputs = names[anchor.x.array], weights, *epilogue

@@ -85,6 +85,20 @@ def test_a_product_of_bf16_has_microkernels(known):
     assert y.view(ml_dtypes.bfloat16).tolist() == wanted.tolist()
 
 
+def test_weights_are_laid_out_for_each_product_that_reads_them():
+    """Both want them in the same shape, and in another order of axes."""
+    import ml_dtypes
+
+    random, equations = np.random.default_rng(0), ("ai,jikl->ajkl", "ai,jkil->ajkl")
+    a, w = (random.integers(-2, 3, shape).astype(ml_dtypes.bfloat16) for shape in ((64, 8), (8, 8, 8, 8)))
+    nodes = [node("Einsum", ["a", "w"], [y], equation=equation) for y, equation in zip("tu", equations)]
+    model = compile_model(made([*nodes, node("Sub", ["t", "u"], ["y"])], {"a": a}, TensorProto.BFLOAT16, {"w": w}))
+    t, u = (np.einsum(equation, a.astype(np.float64), w.astype(np.float64)) for equation in equations)
+    assert len(products(model)) == 2 * has("bf16")
+    (y,) = model(a)
+    assert y.view(ml_dtypes.bfloat16).tolist() == (t - u).tolist()
+
+
 def test_small_products_have_microkernels_where_weights_are_packed_ahead():
     a, b = numbers(0, "u8", 4, 8), numbers(1, "s8", 8, 16)
     multiplied = node("MatMulInteger", ["a", "b"], ["y"])
