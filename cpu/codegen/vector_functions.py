@@ -65,7 +65,7 @@ static inline $V sharp_exp_of($V v)
 }""",
     "exp_of_half": """\
 
-/* e^-((v + low) / 2) for v >= 0: exp_of with -1 / (2 ln 2). */
+/* e^-((v + low) / 2) for v >= 0, of which low was rounded off: exp_of with -1 / (2 ln 2). */
 static inline $V exp_of_half($V v, $V low)
 {
     const $V log2e = constant(-0.721347511f), shift = constant(786432.0f), shifted = v * log2e + shift;
@@ -77,13 +77,16 @@ static inline $V exp_of_half($V v, $V low)
 # How a GELU finds the square of a, and what was rounded off of it, where products and sums are rounded once. The other
 # way is in the table: there the roundings of the quotient would come to 8.4 ulp.
 _BY_FMA = "    const $V square = a * a, rest = fma[a, a, -square];"
-_BY_HALVES = "    const $V upper = ($V)((bits)a & -4096), square = upper * upper, rest = (a - upper) * (a + upper);"
+# The first square is of 12 bits, and so exact.
+_BY_HALVES = """\
+    const $V upper = ($V)((bits)a & -4096), most = upper * upper, more = (a - upper) * (a + upper);
+    const $V square = most + more, rest = more - (square - most);"""
 _GELU_BY_QUOTIENT = """\
 
 /* max(v, 0) - |v| P(-|v|), with P the probability of a normal deviate below its argument. P(-a) is e^(-a^2/2) times a
  * quotient of polynomials, fitted minimax on 0 <= a <= 15 to a relative error of 2^-27; none of their coefficients is
  * negative, so nothing cancels. For large a the rounding of a^2 would show in e^(-a^2/2), so its rest is kept: what an
- * FMA finds was rounded off, or what is left beside the square of the upper 12 bits, which is exact. |v| is kept where
+ * FMA finds was rounded off, or a sum with the square of the upper 12 bits, which is exact. |v| is kept where
  * v < -15, for the product of an infinite v and 0 is no number.
  * Error: below 8 ulp. */
 static inline $V gelu_of($V v)

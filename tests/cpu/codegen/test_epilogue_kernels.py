@@ -17,13 +17,16 @@ from cpu.kernel.measure import check_exact
 from cpu.reference.epilogue import finished
 from cpu.reference.oracle import beyond, error_bound, exact_bound, integers, reals, reference
 from cpu.runtime.compiler.toolchain import find_compiler
+from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.processes.worker import Worker
-from microkernels.tile.isa import ISAS
+from microkernels.tile.isa import ISAS, isa_named
 from tests import exactness
 from tests.support.kernels.assembly import assembly_of, nearly_full, spills_of
 from tests.support.kernels.cases import CASES, ON_EVERY_ISA, kernel_of
 from tests.support.kernels.epilogue_cases import ARRAYS, INFIX, Y
+from tests.support.kernels.low_precision_cases import ISA, NUMBERS, ON_BOTH
 from tests.support.kernels.random_cases import Case
+from tiling.dtypes import OPERAND_DTYPES
 from tiling.epilogue import FUNCTIONS, fused
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse as parse_scheme
@@ -137,24 +140,40 @@ ACCURACY = {
 }
 
 
-@pytest.mark.parametrize("isa", ON_EVERY_ISA)
-@pytest.mark.parametrize("function", ACCURACY)
-def test_functions_are_a_few_units_from_exact(function, isa):
-    """Over the whole range of f32: a sample of all bit patterns, and the patterns around every edge there is."""
+def beyond_units(function, values, got):
+    """The values whose results are farther off than the emitted text states."""
     units, exact = ACCURACY[function]
-    edges = np.array([0, 1, 1e-45, 2**-126, 1e-3, 5.5, 13.2, 15, 88.73, 104, 3.4e38, np.inf], np.float32)
-    around = (edges.view(np.uint32)[:, None] + np.arange(-64, 65)).ravel()
-    patterns = np.concatenate([np.arange(0, 2**31, 9973), around[around >= 0]]).astype(np.uint32)
-    values = np.concatenate([patterns, patterns | 1 << 31]).astype(np.uint32).view(np.float32)
-    got = through(f"{function}(y)", isa, values)
     with np.errstate(all="ignore"):
         expected = exact(values.astype(np.float64))
         rounded = expected.astype(np.float32)
         unit = np.spacing(np.abs(np.where(np.isfinite(rounded), rounded, 1))).astype(np.float64)
         off = np.abs(got - expected)
         same = (got == rounded) | (np.isnan(got) & np.isnan(expected))
-        wrong = ~same & ~(off <= units * unit + 2.0**-119)
-    assert not wrong.any(), values[wrong][:9]
+    return values[~same & ~(off <= units * unit + 2.0**-119)]
+
+
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+@pytest.mark.parametrize("function", ACCURACY)
+def test_functions_are_a_few_units_from_exact(function, isa):
+    """Over the whole range of f32: a sample of all bit patterns, and the patterns around every edge there is."""
+    edges = np.array([0, 1, 1e-45, 2**-126, 1e-3, 5.5, 13.2, 15, 88.73, 104, 3.4e38, np.inf], np.float32)
+    around = (edges.view(np.uint32)[:, None] + np.arange(-64, 65)).ravel()
+    patterns = np.concatenate([np.arange(0, 2**31, 9973), around[around >= 0]]).astype(np.uint32)
+    values = np.concatenate([patterns, patterns | 1 << 31]).astype(np.uint32).view(np.float32)
+    assert beyond_units(function, values, through(f"{function}(y)", isa, values))[:9].size == 0
+
+
+@pytest.mark.parametrize("dtype", ON_BOTH)
+@pytest.mark.parametrize("function", ACCURACY)
+def test_functions_are_as_exact_after_products_of_narrow_numbers(function, dtype):
+    """Their instruction sets have another FMA. The sums are 0, so that the bias is what a function gets."""
+    values = np.linspace(-20, 20, 1 << 16, dtype=np.float32)
+    numbers = NUMBERS[dtype]
+    problem = matmul(m=1, n=len(values), k=numbers, dtype=dtype, output_dtype="f32")
+    scheme = parse_scheme(fused(problem, f"{function}(y + b)"), f"R(n) S(c) R(k) D(k,{numbers}) V(n,16)")
+    x, w = (np.zeros(t.shape, ELEMENTS[d].numpy) for t, d in zip(problem.tensors, OPERAND_DTYPES[dtype]))
+    got = build(scheme, isa_named(ISA[dtype]))(x, w, values)[0]
+    assert beyond_units(function, values, got)[:9].size == 0
 
 
 def test_a_large_bias_is_one_of_the_summands():
