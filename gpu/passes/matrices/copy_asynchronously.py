@@ -95,7 +95,7 @@ def _copied(loop: For, buffers: Mapping[str, Buffer], known: Divisors) -> For:
         whole = tile.shape[-1] % count == 0 and elements(tile) % count == 0
         aligned = whole and not any(divisor(place, inside) % count for place in places)
         if aligned and all(neighbours_move_together(place, count) for place in places):
-            if chosen and not all(is_together(test, value.at[-1], inside, count) for test in tests):
+            if chosen and not all(is_together(test, inside, count) for test in tests):
                 continue
             copy = Copy(Address(store.buffer, store.at), Address(value.buffer, value.at), count, tests)
             return replace(loop, start=loop.start * count, step=loop.step * count, body=(copy,))

@@ -18,7 +18,7 @@ from gpu.passes.facts.reading import buffers_of, elements, flat
 from gpu.passes.memory.stage_tiles import ELEMENT
 from gpu.passes.memory.widen import get4, put4
 from gpu.passes.threads.bind_points import WIDE
-from tiling.loops.index import ZERO, Index, constant, variable
+from tiling.loops.index import ZERO, Index, Part, constant, variable
 from tiling.loops.language import (
     Address,
     Alloc,
@@ -75,7 +75,7 @@ def _widened(loop: For, buffers: Mapping[str, Buffer], known: Divisors) -> For:
         return loop
     if not all(neighbours_move_together(place, WIDE) for place in places):
         return loop
-    if not all(is_together(test, load.at[-1], known, WIDE) for test in tests):
+    if not all(is_together(test, known, WIDE) for test in tests):
         return loop
     wide = Buffer(f"{array.name}_wide", (WIDE,), (_PART,), array.dtype, "registers")
     kept, part = wide, variable(_PART)
@@ -105,10 +105,31 @@ def neighbours_move_together(place: Index, count: int) -> bool:
     return all(place.at({**first, ELEMENT: each}) - place.at({**first, ELEMENT: 0}) == each for each in range(count))
 
 
-def is_together(test: Condition, last: Index, known: Divisors, count: int) -> bool:
-    """Whether a test holds for all `count` neighbours or for none. last: the index along which they lie."""
+def is_together(test: Condition, known: Divisors, count: int) -> bool:
+    """Whether a test holds for all of `count` neighbours from a multiple of it on, or for none."""
     assert isinstance(test, Inside)
-    if test.index != last:
+    if _is_shared(test.index, known, count):
         return True
     bounds = (bound or 0 for bound in (test.low, test.high))
-    return divisor(last, known) % count == 0 and all(bound % count == 0 for bound in bounds)
+    return _is_run(test.index, known, count) and all(bound % count == 0 for bound in bounds)
+
+
+def _is_run(index: Index, known: Divisors, count: int) -> bool:
+    """Whether `count` neighbours have numbers that follow each other, from a multiple of `count` on."""
+    return divisor(index, known) % count == 0 and neighbours_move_together(index, count)
+
+
+def _is_shared(index: Index, known: Divisors, count: int) -> bool:
+    """Whether `count` neighbours have the same index."""
+    return all(
+        ELEMENT not in (term.names() if isinstance(term, Part) else (term,))
+        or (isinstance(term, Part) and _is_shared_part(term, known, count))
+        for term, _ in index.terms
+    )
+
+
+def _is_shared_part(part: Part, known: Divisors, count: int) -> bool:
+    if _is_shared(part.left, known, count) and _is_shared(part.right, known, count):
+        return True
+    by = part.right.offset if part.operation == "/" and part.right.is_constant else 0
+    return by > 0 and by % count == 0 and _is_run(part.left, known, count)

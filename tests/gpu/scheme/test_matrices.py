@@ -97,12 +97,16 @@ def test_tiles_and_orientations_are_exact_without_bank_conflicts(dtype, unrolled
             conv2d(n=1, c=16, h=4, w=5, k=32, r=1, s=1, groups=2, dtype="f16"),
             "T(g,2)@block S(y) S(x) S(w) T(nhw,2)@warp U(k,2) M(nhw16k8c16)",
         ),
+        (  # four neighbours of six channels are of two taps, of which one may lie on padding
+            conv2d(n=1, c=6, w=7, k=16, s=4, stride=2, padding=2, dtype="f16", filters="krsc"),
+            "S(y) S(x) S(w) T(w,1)@warp U(sc,2) U(k,2) M(w16k8sc16)",
+        ),
         (  # a is staged for several tiles of columns
             matmul(m=32, n=64, k=16, dtype="f16"),
             "S(a) T(n,2) S(c) S(b) T(m,2)@warp T(n,2)@warp U(n,2) M(m16n8k16)",
         ),
     ],
-    ids=["taps", "channels first", "strided, channels first", "groups", "staged outside"],
+    ids=["taps", "channels first", "strided, channels first", "groups", "rows of taps", "staged outside"],
 )
 def test_what_is_looped_over_is_free(problem, text):
     assert on_twin(parse(problem, text))
