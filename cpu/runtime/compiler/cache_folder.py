@@ -26,7 +26,8 @@ DEFAULT_LIMIT_BYTES = 512 << 20
 # there age decides. No compilation takes an hour, so a killed process left any folder that is older.
 _BUILD_SECONDS = 3600
 # A look at the folder takes 20 µs an entry: with 6,000 kernels as long as compiling one. So a process looks again when
-# it has published a 16th of the room that its last look left. Up to 16 processes side by side stay within the limit.
+# it has published a 16th of the room that its last look left. Where others fill the folder meanwhile, each process may
+# so bring it a 16th of the limit above it, until the next look of any.
 _SHARES = 16
 # A build folder that was made just now may not be locked yet.
 _NEW_SECONDS = 60
