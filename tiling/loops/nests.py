@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tiling.loops.index import Index, Range
+from tiling.loops.index import Index, Range, variable
 from tiling.loops.language import Alloc, Body, For, Store
 from tiling.loops.walk import walk
 
 
 def independent(loop: For) -> bool:
     """Whether every point stores to places of its own, or to what lives inside the loop."""
-    own = {s.buffer.name for s in walk(loop.body) if isinstance(s, Alloc)}
-    stores = (s for s in walk(loop.body) if isinstance(s, Store) and s.buffer not in own)
-    return all(any(index.coefficient(loop.name) == 1 for index in store.at) for store in stores)
+    inside = list(walk(loop.body))
+    own = {s.buffer.name for s in inside if isinstance(s, Alloc)}
+    names = (loop.name, *(s.name for s in inside if isinstance(s, For) and _parts(loop, s)))
+    stores = (s for s in inside if isinstance(s, Store) and s.buffer not in own)
+    return all(any(index.coefficient(name) == 1 for index in store.at for name in names) for store in stores)
+
+
+def _parts(loop: For, inner: For) -> bool:
+    """Whether a loop inside has points of its own at every point of `loop`, as `j in j_block..(j_block + 16)` has."""
+    count = inner.stop - inner.start
+    return inner.start == variable(loop.name) and count.is_constant and count.offset <= loop.step
 
 
 def trips(loop: For) -> Index:

@@ -194,6 +194,12 @@ def test_columns_are_read_in_blocks():
     assert text[at + 1] == "for j in j_block..(j_block + 16):" and "for j in 32..40:" in text
 
 
+@pytest.mark.parametrize("rows, columns", [(1024, 1024), (50_000, 20)])
+def test_cores_share_blocks_of_columns(rows, columns):
+    bound = after("bind tasks", "y[j,i] = x[i,j] + 1", 4, x=(rows, columns))
+    assert all(isinstance(s, For) and s.kind == "core" and s.stop.offset == 4 for s in bound.body)
+
+
 @pytest.mark.parametrize("text", ["y[j,i] = x[i,j]", "y[j,k,i] = x[i,j,k+1] * 2", "y[i,j] = x[i,j] - z[j,i]"])
 @pytest.mark.parametrize("isa", [PORTABLE, AVX2])
 def test_blocks_of_columns_keep_the_definition(text, isa):
