@@ -10,6 +10,7 @@ import bench.studies.accuracy.choice as choice
 from tiling.machine import Timing
 from tiling.operators import conv2d
 from tiling.problem import ProblemError
+from tiling.scheme.specifiers import SchemeError
 
 PROBLEM = conv2d(c=4, h=6, w=6, k=8, r=1, s=1)
 
@@ -26,6 +27,8 @@ class MadeUp:
         return [SimpleNamespace(text=text) for text in self.outcomes]
 
     def parsed(self, problem, text):
+        if text == "of an earlier version":
+            raise SchemeError("it does not parse")
         return SimpleNamespace(text=text)
 
     def problem(self, problem):
@@ -70,6 +73,10 @@ def test_the_fastest_of_an_earlier_search_takes_part(known):
     assert choice.timed(backend, "made_up:A", PROBLEM, 1).schemes == ("A", "Y")
     known["A"] = Timing((1.0,), 100.0)  # a candidate itself: it takes part once
     assert choice.timed(backend, "made_up:A", PROBLEM, 1).schemes == ("A",)
+    known["of an earlier version"] = Timing((0.1,), 100.0)
+    assert choice.timed(backend, "made_up:A", PROBLEM, 1).schemes == ("A",)
+    with pytest.raises(ProblemError, match="no candidate"):
+        choice.timed(MadeUp({}), "made_up:A", PROBLEM, 1)
 
 
 def test_candidates_that_fail_are_left_out_and_a_choice_that_fails_is_told(known):
@@ -77,7 +84,7 @@ def test_candidates_that_fail_are_left_out_and_a_choice_that_fails_is_told(known
     backend = MadeUp({"A": good, "B": "does not compile", "C": "wrong result", "D": good})
     assert choice.timed(backend, "made_up:A", PROBLEM, 4).schemes == ("A", "D")
     assert backend.measured.count("B") == 0 and backend.measured.count("C") == 1
-    with pytest.raises(ProblemError, match="made_up:A: the model's choice cannot be timed: A"):
+    with pytest.raises(ProblemError, match="the model's choice cannot be timed: A"):
         choice.timed(MadeUp({"A": "wrong result", "B": good}), "made_up:A", PROBLEM, 2)
 
 
@@ -104,3 +111,10 @@ def test_a_layer_that_is_measured_ends_in_a_line_and_a_page(known, monkeypatch, 
     assert line.startswith("resnet18:R11   on 2 threads: ") and line.endswith("100.0 % behind the fastest of 2")
     assert sentence.startswith("The model's choice takes 100.0 % longer")
     assert (tmp_path / "page.md").read_text().count("resnet18:R11") == 3
+
+
+def test_a_layer_whose_choice_cannot_be_timed_is_left_out(known, monkeypatch, capsys):
+    monkeypatch.setattr(choice, "machine_catalog", lambda *_, **__: None)
+    monkeypatch.setattr(choice, "cpu_backend", lambda *_: MadeUp({"A": "wrong result"}))
+    assert choice.main(["--suite", "resnet18:R11"]) == 0
+    assert capsys.readouterr().err == "resnet18:R11 is left out: the model's choice cannot be timed: A\n"

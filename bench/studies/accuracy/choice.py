@@ -10,7 +10,7 @@ import argparse
 import shlex
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -63,12 +63,15 @@ class Choice:
 
 
 def contenders(backend: CpuBackend, problem: Problem, count: int) -> tuple[AnyScheme, ...]:
-    """The first `count` candidates that can be built, and the fastest that the store knows."""
+    """The first `count` candidates, and the fastest that the store knows. Raises ProblemError without a candidate."""
     known = {text: t for text, t in store.measured(backend.key(problem)).items() if isinstance(t, Timing)}
     schemes = {scheme.text: scheme for scheme in backend.candidates(problem)[:count]}
+    if not schemes:
+        raise ProblemError("the model has no candidate")
     if known:
         fastest = min(known, key=lambda text: known[text].seconds * known[text].peak_gflops)
-        schemes.setdefault(fastest, backend.parsed(problem, fastest))
+        with suppress(SchemeError):  # an earlier version may have spelt schemes otherwise
+            schemes.setdefault(fastest, backend.parsed(problem, fastest))
     return tuple(schemes.values())
 
 
@@ -88,7 +91,7 @@ def timed(backend: CpuBackend, layer: str, problem: Problem, count: int) -> Choi
                 else:
                     failed.add(scheme.text)
     if schemes[0].text in failed:
-        raise ProblemError(f"{layer}: the model's choice cannot be timed: {schemes[0].text}")
+        raise ProblemError(f"the model's choice cannot be timed: {schemes[0].text}")
     kept = [scheme.text for scheme in schemes if scheme.text not in failed]
     work = tuple(median(t.seconds * t.peak_gflops for t in turns[text]) for text in kept)
     return Choice(layer, problem, backend.target.threads, tuple(kept), work)
@@ -150,7 +153,11 @@ def main(arguments: list[str] | None = None) -> int:
                         continue
                     problem = backend.problem(layer.problem)
                     machine_catalog(backend.isa, problem.op, announce=lambda text: print(text, file=sys.stderr))
-                    found = timed(backend, name, problem, options.candidates)
+                    try:
+                        found = timed(backend, name, problem, options.candidates)
+                    except ProblemError as error:
+                        print(f"{name} is left out: {error}", file=sys.stderr)
+                        continue
                     results.append(found)
                     print(
                         f"{name:<14} {on_threads(threads)}: {found.percent(0):5.1f} % of peak, "
