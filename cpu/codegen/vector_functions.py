@@ -312,6 +312,7 @@ _FIELDS = {  # of each form that texts use, in their order
     "fma": ("x", "w", "acc"),
     "constant": ("s",),
 }
+_COMMENT = re.compile(r"/\*.*?\*/", re.S)  # may speak of other functions
 _FORM = re.compile(rf"\b({'|'.join(_FIELDS)})\[([^\[\]]*)\]")
 
 
@@ -323,7 +324,7 @@ def definitions(names: Iterable[str], isa: Isa) -> str:
         name = waiting.pop()
         if name not in needed:
             needed.add(name)
-            waiting += [called for called in re.findall(r"\w+", texts[name]) if called in texts]
+            waiting += [called for called in re.findall(r"\w+", _COMMENT.sub("", texts[name])) if called in texts]
     return "\n".join(_written(text, isa) for text in (_ALWAYS, *(texts[name] for name in texts if name in needed)))
 
 

@@ -66,10 +66,6 @@ static inline __m512 exp_of(__m512 v)
     return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(v, constant(-87.0f), _CMP_NLT_UQ), exp2_of(shifted, r), whole);
 }
 static inline __m512 max_of(__m512 a, __m512 b) { return choose(a != a, a, _mm512_max_ps(a, b)); }
-/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
- * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
- * are done. */
-static const volatile __m512 zeros = {0};
 
 typedef int truths __attribute__((vector_size(64)));
 static inline truths first_lanes(int lanes)
