@@ -56,7 +56,7 @@ def _sentence(error: BaseException) -> str | None:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted before anything was done"
     if isinstance(error, OSError) and error.filename is None and error.errno in _OF_STREAMS:
-        with suppress(OSError, ValueError):  # drops what is not written, which Python would try again on exit
+        with suppress(OSError, ValueError, AttributeError):  # drops what is left, which Python would try again on exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return f"the result cannot be written to standard output: {error.strerror}"
     if not isinstance(error, (ImportError, AttributeError)):

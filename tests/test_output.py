@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import tilewright_entry
 from tests.support.search.searching import SCHEME, SHAPE
 
 COMMAND = [sys.executable, "-m", "search.conv", "--shape", SHAPE, "--isa", "portable"]
@@ -52,6 +54,12 @@ def test_an_output_that_is_closed_is_one_sentence():
     program = "from search.__main__ import main; raise SystemExit(main())"
     ended = subprocess.run(["sh", "-c", '"$0" -c "$1" >&-', sys.executable, program], stderr=subprocess.PIPE, text=True)
     assert (ended.returncode, ended.stderr) == (1, "the result cannot be written: standard output is closed\n")
+
+
+def test_an_error_of_streams_is_a_sentence_where_there_is_no_output_at_all(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    told = tilewright_entry._sentence(OSError(errno.EBADF, "Bad file descriptor"))
+    assert told == "the result cannot be written to standard output: Bad file descriptor"
 
 
 @pytest.mark.slow
