@@ -66,7 +66,7 @@ def test_the_command_prints_the_error_beside_it(winograd_first, tmp_path, capsys
     facts = json.loads(capsys.readouterr().out)
     assert facts["winograd"] == 1 and 0 < facts["error"] < 1e-4
     assert main([str(path), "--algorithm", "auto"]) == 0
-    assert "winograd  in 1 kernels; outputs differ from those of direct kernels by " in capsys.readouterr().out
+    assert "winograd  in 1 kernel; outputs differ from those of direct kernels by " in capsys.readouterr().out
     assert main([str(path), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["winograd"] == 0 and facts["error"] is None

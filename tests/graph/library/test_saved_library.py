@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -94,7 +93,7 @@ def test_nothing_is_undefined_or_outside(network, tmp_path):
 def test_valgrind_finds_nothing(patched, tmp_path):
     """It knows no AVX-512, so the kernels are for any CPU."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("graph.plan.cpu_backend", partial(cpu_backend, isa="portable"))
+        patch.setattr("graph.plan.cpu_backend", lambda _, *rest: cpu_backend("portable", *rest))
         network = compile_model(attention_network(), threads=2, name="net")
     program = built(network, tmp_path)
     tool = ["valgrind", "-q", "--error-exitcode=9", "--exit-on-first-error=yes"]
