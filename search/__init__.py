@@ -8,7 +8,7 @@
 
 In this folder, and in its rooms:
 
-    console     `tilewright conv | matmul | program | microkernels | bench | cache | calibrate …`
+    console     `tilewright conv | matmul | program | model | microkernels | bench | cache | calibrate …`
     conv        the command `python -m search.conv`
     matmul      the command `python -m search.matmul`
     program     the command `python -m search.program`

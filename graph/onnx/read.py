@@ -239,7 +239,7 @@ class _Graph(Reading):
         try:
             values = evaluated(proto, feeds, self.versions)
         except Unsupported:
-            if proto.op_type in OPERATORS:
+            if self.called(proto) in OPERATORS:
                 return False  # where the reference fails, the operator's own program computes it
             raise
         for name, value in zip(filter(None, proto.output), values):

@@ -8,6 +8,8 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from graph import ModelError, compile_model
+from graph.operators import OPERATORS
+from graph.operators.points.elementwise import elementwise
 from tests.support.models.onnx_models import model, whole
 
 node = helper.make_node
@@ -241,3 +243,13 @@ def test_lrn_goes_over_channels_whatever_the_batch(constant):
     compiled = compile_model(model(nodes, inputs, ["y"], {"x": x} if constant else {}))
     (y,) = compiled.run({"z": np.zeros(1, np.float32)} | ({} if constant else {"x": x})).values()
     assert y == pytest.approx(x / (1 + 0.5 / size * squares) ** 0.75, rel=1e-5)
+
+
+def test_an_operator_of_another_domain_may_stand_on_constants(monkeypatch):
+    """onnx's reference does not know it, so its own program computes it."""
+    monkeypatch.setitem(OPERATORS, "com.example.Twice", lambda made: elementwise(made, "{0} + {0}"))
+    nodes = [node("Twice", ["c"], ["t"], domain="com.example"), node("Add", ["t", "x"], ["y"])]
+    constant, x = whole(0, 3), whole(1, 3)
+    proto = model(nodes, {"x": [3]}, ["y"], {"c": constant})
+    proto.opset_import.append(helper.make_opsetid("com.example", 1))
+    assert compile_model(proto)(x)[0].tolist() == (2 * constant + x).tolist()
