@@ -143,6 +143,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TEXTS)
 def test_a_text_is_read_or_refused_in_a_sentence(kind):
     texts, check = TEXTS[kind]

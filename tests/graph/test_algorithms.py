@@ -44,6 +44,7 @@ def winograd_first(monkeypatch):
     monkeypatch.setattr(plan, "choices", choices)
 
 
+@pytest.mark.slow
 def test_auto_takes_winograd_where_it_can_be_and_is_near_the_reference(winograd_first):
     compiled = compile_model(network(), algorithm="auto")
     schemes = {each.node: each.scheme for each in compiled.explained if each.product}
@@ -55,6 +56,7 @@ def test_auto_takes_winograd_where_it_can_be_and_is_near_the_reference(winograd_
     assert np.abs(y - wanted).max() < 1e-4 * np.abs(wanted).max()
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_error_beside_it(winograd_first, tmp_path, capsys, monkeypatch):
     from graph.compile import main
 

@@ -211,6 +211,7 @@ def read_only(shape):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("out", "why"),
     [

@@ -53,6 +53,7 @@ POINTS += ["Softsign", "HardSwish", "Elu", "Selu", "LeakyRelu", "HardSigmoid", "
 POINTS += ["Softplus", "Sinh", "Cosh", "Atan", "Asinh", "Acosh", "Atanh", "Asin", "Acos"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_functions_of_a_point(dtype):
     nodes = [node(name, ["x"], [name]) for name in POINTS]
@@ -86,6 +87,7 @@ REDUCTIONS = ["ReduceMax", "ReduceMin", "ReduceSum", "ReduceMean", "ReduceL1", "
 REDUCTIONS += ["ReduceLogSum", "ReduceProd"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("long", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_reductions(dtype, long):

@@ -27,6 +27,7 @@ def network():
     return compile_model(residual_network(), dims={"batch": 2}, name="net")
 
 
+@pytest.mark.slow
 def test_a_residual_network_is_exact(network):
     x = whole(0, 2, 3, 16, 16)
     (wanted,) = ReferenceEvaluator(residual_network()).run(None, {"x": x})

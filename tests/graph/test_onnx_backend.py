@@ -28,6 +28,7 @@ def test_the_runner_of_onnx_drives_it(name):
     assert bool(found.skipped) == (name == REFUSED)
 
 
+@pytest.mark.slow
 def test_a_model_is_compiled_for_each_shape():
     ready = backend.Tilewright.prepare(residual_network())
     for batch in (1, 2, 1):

@@ -214,6 +214,7 @@ def test_casts_to_a_few_bits_round_as_ml_dtypes_do(name, source):
     assert call(back, y.view(wanted)).tolist() == x.astype(wanted).astype(np.float32).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3, 100])
 def test_as_many_arrays_are_joined_as_there_are(count):
     parts = [whole(number, 2, 1 + number % 3) for number in range(count)]

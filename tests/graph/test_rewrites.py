@@ -79,6 +79,7 @@ def test_other_windows_are_a_program(proto):
     check(proto)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_any_transposed_convolution_is_what_the_standard_defines(data):

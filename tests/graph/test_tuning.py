@@ -79,6 +79,7 @@ def made_up(monkeypatch, steps, whole_model):
     monkeypatch.setattr(tuning._Tuning, "timed", timed)
 
 
+@pytest.mark.slow
 def test_a_tuned_model_is_exact_and_says_what_is_tuned(apart):
     x = whole(3, 1, 4, 12, 12)
     (wanted,) = ReferenceEvaluator(network()).run(None, {"x": x})
@@ -92,6 +93,7 @@ def test_a_tuned_model_is_exact_and_says_what_is_tuned(apart):
     assert [each.scheme for each in again.explained] == [each.scheme for each in compiled.explained]
 
 
+@pytest.mark.slow
 def test_times_in_a_model_and_times_with_warm_caches_do_not_meet(apart, monkeypatch):
     made_up(monkeypatch, 0.5, 0.9)
     plan = Plan(network(), tune="measure", budget=0.05)
@@ -104,6 +106,7 @@ def test_times_in_a_model_and_times_with_warm_caches_do_not_meet(apart, monkeypa
         assert "warm" not in in_models.known(plan.backend("f32"), problem)
 
 
+@pytest.mark.slow
 def test_what_makes_the_whole_model_slower_is_dropped(apart, monkeypatch):
     first = [each.scheme for each in Plan(network()).compiled({}).explained]
     made_up(monkeypatch, 0.5, 1.1)
@@ -114,6 +117,7 @@ def test_what_makes_the_whole_model_slower_is_dropped(apart, monkeypatch):
     assert [each.scheme for each in Plan(network(), tune="measure", budget=0.05).compiled({}).explained] != first
 
 
+@pytest.mark.slow
 def test_only_what_tuning_changed_is_called_tuned(apart, monkeypatch):
     made_up(monkeypatch, 1.1, 1.1)
     left = Plan(network(), tune="measure", budget=0.05).compiled({})
@@ -125,6 +129,7 @@ def test_only_what_tuning_changed_is_called_tuned(apart, monkeypatch):
     assert all(each.tuned == (each.scheme != before.scheme) for before, each in pairs)
 
 
+@pytest.mark.slow
 def test_a_wrong_kernel_never_stays(apart, monkeypatch):
     first = [each.scheme for each in Plan(network()).compiled({}).explained]
     made_up(monkeypatch, 0.5, 0.9)
@@ -136,6 +141,7 @@ def test_a_wrong_kernel_never_stays(apart, monkeypatch):
     assert "WrongResult: made up" in found
 
 
+@pytest.mark.slow
 def test_a_kernel_that_crashes_the_model_is_found_and_recorded(apart, monkeypatch):
     def timed(self, folders):
         if len(folders) > 1:
@@ -150,6 +156,7 @@ def test_a_kernel_that_crashes_the_model_is_found_and_recorded(apart, monkeypatc
     assert found and set(found) == {"crashed with SIGSEGV"}
 
 
+@pytest.mark.slow
 def test_another_model_starts_with_what_a_layer_that_it_shares_has(apart, monkeypatch):
     made_up(monkeypatch, 0.5, 0.9)
     tuned = Plan(network(), tune="measure", budget=0.05).compiled({})
@@ -162,6 +169,7 @@ def test_another_model_starts_with_what_a_layer_that_it_shares_has(apart, monkey
     assert not found["own"].tuned
 
 
+@pytest.mark.slow
 def test_a_second_run_tries_others(apart, monkeypatch):
     made_up(monkeypatch, 1.1, 1.1)
     plan = Plan(network(), tune="measure", budget=0.05)

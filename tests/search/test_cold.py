@@ -110,6 +110,7 @@ def test_another_cache_or_target_is_refused(generate, shape):
         generate(**shape, cache="cold", target="cuda")
 
 
+@pytest.mark.slow
 def test_the_report_says_what_was_measured(capsys):
     text = "R(k) T(h,12) T(w,3) S(y) T(r,3) T(s,3) T(c,8) U(w,4) V(k,4)"
     command = ("--shape", SHAPE, "--isa", "portable", "--scheme", text)

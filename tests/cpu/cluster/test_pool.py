@@ -240,5 +240,6 @@ def test_without_dask_the_message_says_what_to_install(monkeypatch):
         ClusterPool("tcp://127.0.0.1:1")
 
 
+@pytest.mark.slow
 def test_the_errors_are_those_of_a_machine_at_fault():
     assert issubclass(ClusterError, WorkerError) and not issubclass(ClusterError, (CandidateError, RankingError))

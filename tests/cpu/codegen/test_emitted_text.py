@@ -185,6 +185,7 @@ def test_spills_are_recognised():
     assert len(spills_of(assembly.replace("movq %rsp, %rbp", ""))) == 2
 
 
+@pytest.mark.slow
 def test_symbols_are_names():
     for problem, text in CASES.values():
         source = emit(parse(problem, text.format(v=4)), ISAS["portable"])

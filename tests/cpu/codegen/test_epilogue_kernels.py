@@ -270,6 +270,7 @@ def test_a_zero_to_compare_with_takes_no_register_from_the_accumulators(text):
     assert not spills_of(assembly_of(source))
 
 
+@pytest.mark.slow
 def test_a_bias_is_read_by_the_first_pass_alone():
     """Sums of two passes: the second goes on from y, and loads of a bias there would cost 2 % of a short tile."""
     problem = fused(conv2d(c=256, h=14, w=14, k=512, r=1, s=1, stride=2), "relu(y + b)")

@@ -40,6 +40,7 @@ def check(kernel, inputs):
     assert y.tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("name", CASES)
 def test_only_the_own_channels_are_read_and_written(name, isa):

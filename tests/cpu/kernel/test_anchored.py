@@ -70,6 +70,7 @@ def programs(draw):
     return "; ".join(statements), tuple(wanted), extents, draw(st.sampled_from((1, 2)))
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_random_programs_around_an_anchor(drawn):
@@ -79,6 +80,7 @@ def test_random_programs_around_an_anchor(drawn):
     assert same(kernel, inputs_of(kernel))
 
 
+@pytest.mark.slow
 @pytest.mark.isa("avx512bf16")
 @pytest.mark.parametrize("output", ["f32", "bf16"])
 def test_a_product_of_bf16(output):
@@ -196,6 +198,7 @@ def test_a_saved_program_is_one_function(name, threads, tmp_path):
         np.testing.assert_array_equal(y, wanted[array.name] if outputs else wanted)
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_saved_program_compile_without_warnings(tmp_path):
     text, extents = SAVED["all parts"]
     search.generate_program(text, threads=2, **extents).save(tmp_path, "whole")

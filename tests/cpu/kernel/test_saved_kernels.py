@@ -264,6 +264,7 @@ def test_a_name_that_the_c_text_uses_is_refused(tmp_path):
             kernel.save(tmp_path / "saved", name=name)
 
 
+@pytest.mark.slow
 def test_the_command_line_names_what_it_emits(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("search.commands.products.rank_first", lambda *_: None)  # name does not depend on the scheme
     words = ["--shape", "c=4,h=5,w=5,k=4,r=1,s=1", "--isa", "portable", "--model-only"]

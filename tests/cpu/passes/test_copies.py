@@ -161,6 +161,7 @@ def drawn_whole(seed: int) -> None:
             return
 
 
+@pytest.mark.slow
 @settings(max_examples=3)
 @given(seeds)
 def test_kernels_that_copy_x_compute_the_definition(seed):
@@ -174,6 +175,7 @@ def test_500_kernels_that_copy_x_compute_the_definition(seed):
     drawn_whole(seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", ["", "@core"])
 def test_a_kernel_copies_an_x_that_does_not_begin_with_a_line(cores):
     problem = conv2d(c=32, h=2, w=4, k=16, r=3, s=3, padding=(1, 0), dtype="bf16", output_dtype="f32")

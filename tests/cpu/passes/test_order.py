@@ -104,12 +104,14 @@ def drawn(random: Random) -> None:
 RANDOM = st.randoms(use_true_random=False)  # hypothesis's own draws, which it makes simpler where a test fails
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(RANDOM)
 def test_passes_keep_the_meaning(random):
     drawn(random)
 
 
+@pytest.mark.slow
 def test_a_pass_that_changes_only_what_an_instruction_means_is_found():
     """Instructions are equal whatever they mean, so such a form is equal to the one before."""
 
@@ -134,6 +136,7 @@ def test_a_pass_that_changes_only_what_an_instruction_means_is_found():
             check(case, 1)
 
 
+@pytest.mark.slow
 def test_random_kernels_need_every_pass():
     """What these tests draw: of so many kernels, how many each pass changes. Winograd's transforms have tests apart."""
     changed = Counter()

@@ -82,6 +82,7 @@ REAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 def test_programs_of_real_numbers_are_near_the_definition(name):
     text, shapes = REAL[name]

@@ -30,6 +30,7 @@ def adding(first, second):
     return model([node("Add", ["a", "b"], ["y"], "add")], {"a": first, "b": second}, ["y"])
 
 
+@pytest.mark.slow
 def test_each_shape_is_exact_and_compiled_once(compilations):
     network = compile_model(residual_network())
     assert isinstance(network, OpenModel) and compilations == []

@@ -45,6 +45,7 @@ def threads_of(model: CompiledModel) -> int:
     return 3 if "THREADS = 3" in model.source else 1
 
 
+@pytest.mark.slow
 def test_the_network_is_right_and_uses_all_that_is_tested_here(network):
     wanted = ReferenceEvaluator(attention_network()).run(None, {"x": X})
     for y, expected in zip(network(X), wanted, strict=True):

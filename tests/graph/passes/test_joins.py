@@ -83,6 +83,7 @@ def network(name):
     return model([*BRANCHES, *nodes], {"x": list(shape)}, outputs, constants), shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", CASES)
 def test_the_numbers_are_right(name, threads):
@@ -218,6 +219,7 @@ def columns(name, images):
     return model([*BRANCHES, *nodes], {"x": [images, 8, 6, 5]}, outputs, WEIGHTS | more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("images", [1, 2])
 @pytest.mark.parametrize("name", COLUMNS)
 def test_columns_hold_the_right_numbers(monkeypatch, name, images):

@@ -68,6 +68,7 @@ def mixed(outputs):
     return model(nodes, {"x": [2, 3, 6, 6]}, outputs, constants)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [last_is_faster, first_is_faster])
 @pytest.mark.parametrize("outputs", [("j", "k", "m", "t"), ("h", "c"), ("g",)], ids=str)
 def test_the_numbers_are_the_same_in_each_layout(monkeypatch, seconds, outputs):
@@ -92,6 +93,7 @@ def test_an_image_that_is_seen_in_another_shape_is_laid_out_from_that_one(monkey
         assert y.tolist() == wanted.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seen", [(2, 6, 20), (2, 4, 6, 5), (12, 4, 5), (2, 24, 5, 1), (1, 2, 6, 20)], ids=str)
 def test_a_map_may_see_an_image_in_another_shape(monkeypatch, seen):
     """It is part of the convolution, whose array then has that shape, and so has what is added."""
@@ -114,6 +116,7 @@ def test_a_map_may_see_an_image_in_another_shape(monkeypatch, seen):
             assert y.tolist() == wanted.tolist()
 
 
+@pytest.mark.slow
 def test_a_matrix_product_reads_and_writes_images_as_they_are(monkeypatch):
     monkeypatch.setattr(plan, "choices", choices_with(last_is_faster))
     constants = {"w": whole(1, 8, 3, 1, 1), "m": whole(2, 5, 7), "v": whole(3, 4, 8, 3, 3)}

@@ -226,6 +226,7 @@ def test_from_nothing_to_a_tuned_kernel_and_a_ctrl_c_in_the_middle(tmp_path):
     assert running.returncode == 130 and report["interrupted"] and report["correct"] and report["trials"] >= 2
 
 
+@pytest.mark.slow
 def test_explaining_a_model_only_choice_on_two_threads(ranked, capsys):
     arguments = ["--shape", SHAPE, "--isa", "portable", "--threads", "2", "--model-only", "--explain"]
     assert conv(*arguments) == 0

@@ -92,6 +92,7 @@ def bare(monkeypatch):
     monkeypatch.setattr("search.commands.products.rank_first", None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", [isa for isa in EVERY_ISA if isa != "portable"])
 def test_an_instruction_set_that_this_cpu_does_not_run(isa, bare, capsys):
     dtype, narrow = EVERY_ISA[isa].dtype, {"f32": "", "bf16": "D(c,2) ", "int8": "D(c,4) "}

@@ -175,6 +175,7 @@ def test_what_cannot_be_checked_is_said(capsys):
     assert main(["x: bf16; y[i] = x[]*i", "--shape", "i=5", "--budget", "0.01"]) == 0
 
 
+@pytest.mark.slow
 def test_a_chain_of_hundreds_of_maps_is_no_problem():
     text = "; ".join(["y0[i] = x[i]", *(f"y{n}[i] = y{n - 1}[i] + 1" for n in range(1, 700))])
     kernel = search.generate_program(text, i=5, isa="portable")
@@ -197,6 +198,7 @@ def test_an_operator_is_a_program():
         search.generate_program(program_of("max_pool", (1, 4, 4, 3), window=2), h=3)
 
 
+@pytest.mark.slow
 def test_the_python_of_the_page(monkeypatch):
     """Every block of the page that is Python, in order."""
     names: dict[str, object] = {}

@@ -76,6 +76,7 @@ def test_what_a_measured_search_chose_is_what_a_plain_call_returns():
 PRODUCTS = [(7, 13, 11), (1, 31, 29), (31, 1, 5), (1, 1, 1), (1, 1, 97), (509, 3, 2), (3, 509, 7), (64, 48, 32)]
 
 
+@pytest.mark.slow
 @pytest.mark.isa("avx512f")
 @pytest.mark.parametrize("m, n, k", PRODUCTS)
 def test_generate_matmul_is_exact(m, n, k):

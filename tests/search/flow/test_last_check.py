@@ -68,6 +68,7 @@ def search(*arguments):
     return conv("--shape", LAST_SHAPE, "--isa", "portable", *arguments)
 
 
+@pytest.mark.slow
 def test_the_report_is_printed_where_saving_fails(made_up_backend, monkeypatch, tmp_path, capsys):
     def save(*_):
         raise ExportError("full")

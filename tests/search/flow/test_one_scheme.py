@@ -17,6 +17,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_one_text_on_both_machines(name, capsys):
     command, shape, scheme = CASES[name]

@@ -61,6 +61,7 @@ def programs(draw):
     return Program(tuple(statements), tuple(declared))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(programs())
 def test_the_text_reads_back_the_same(program):

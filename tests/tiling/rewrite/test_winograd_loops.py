@@ -31,6 +31,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_every_form_computes_the_convolution(name):
     problem, *sizes, workers = CASES[name]

@@ -114,6 +114,7 @@ def test_sizes_that_no_block_divides(isa, sizes):
     check(isa, "none", sizes, threads=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("queries", [1, 70])
 def test_heads_that_share_keys(isa, queries):
@@ -160,6 +161,7 @@ def test_stored_in_bf16(isa, output):
     assert (np.abs(found - wanted) <= most).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ISAS)
 def test_one_kernel_for_every_length(isa):
     text = AFTER.format(t=MASKS["causal"][0], h="h")
@@ -174,6 +176,7 @@ def test_one_kernel_for_every_length(isa):
         assert (np.abs(kernel(q, k, v) - wanted) <= bound(magnitudes, rounding, keys, 24)).all(), (queries, keys)
 
 
+@pytest.mark.slow
 def test_threads_change_no_bit():
     random = np.random.default_rng(6)
     arrays = drawn(random, 3, 1, 70, 300, 16)

@@ -56,6 +56,7 @@ def masked(random: Random) -> Sized:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(0, 2**32))
 def test_masked_programs_keep_the_definition(seed):

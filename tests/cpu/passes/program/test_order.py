@@ -59,6 +59,7 @@ def is_shared(kernel: Kernel) -> bool:
     return any(THREADS in index.names() for index in ends)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_every_pass_keeps_the_definition(seed):
@@ -85,6 +86,7 @@ def check_runtime(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
                 np.testing.assert_array_equal(found, expected, err_msg=f"{team} threads: {program.program}")
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_every_pass_keeps_runtime_extents(seed):
@@ -103,6 +105,7 @@ def test_every_pass_keeps_many_definitions(soak_seconds, soak_seed, monkeypatch)
     print(f"{done} random programs mean the same after every pass")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runtime", [False, True])
 def test_random_programs_need_every_pass(runtime, monkeypatch):
     """What these tests draw: of so many programs, how many each pass changes."""

@@ -69,6 +69,7 @@ def value(random: Random, depth: int, extents: dict[str, int]) -> str:
     return f"where({test}, {value(random, depth - 1, extents)}, {value(random, depth - 1, extents)})"
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(st.integers(0, 2**32))
 def test_random_choices_keep_their_values(seed):

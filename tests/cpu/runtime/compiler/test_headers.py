@@ -61,6 +61,7 @@ def test_the_first_kernel_of_a_process_does_not_wait_for_it(monkeypatch):
     assert kinds() == ".gch .so .so"
 
 
+@pytest.mark.slow
 def test_the_machine_code_is_the_same(monkeypatch):
     ahead = compiled(SOURCE, FLAGS)
     assert kinds() == ".gch .so"
@@ -69,6 +70,7 @@ def test_the_machine_code_is_the_same(monkeypatch):
     assert compiled(SOURCE, FLAGS) == ahead and kinds() == ".so"
 
 
+@pytest.mark.slow
 def test_gcc_takes_it(monkeypatch):
     """-Winvalid-pch and -Werror: gcc fails where it leaves out a header that lies on its path. Then it goes without."""
     strict, tried = (*FLAGS, "-Winvalid-pch", "-Werror"), []
@@ -87,6 +89,7 @@ def test_gcc_takes_it(monkeypatch):
         compiled(SOURCE + "no_such_type x;", FLAGS)
 
 
+@pytest.mark.slow
 def test_each_set_of_flags_has_its_own(tmp_path):
     own = (FLAGS, ("-mavx512f",), (*FLAGS, "-S"), (*FLAGS, "-c"), FLAGS)
     assert all(given(tmp_path, flags=flags)[0] == "-I" for flags in own)
@@ -126,6 +129,7 @@ def test_it_pushes_no_kernel_out(full, monkeypatch):
     assert kinds() == ".so"
 
 
+@pytest.mark.slow
 def test_where_it_cannot_be_made_or_is_deleted_the_kernel_is_compiled_without(tmp_path, monkeypatch):
     assert given(tmp_path)
     clear()

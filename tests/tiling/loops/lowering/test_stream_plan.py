@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+import pytest
+
 from cpu.codegen.emit import emit
 from microkernels.tile.estimate import estimate
 from microkernels.tile.isa import EVERY_ISA, isa_named
@@ -20,6 +22,7 @@ from tiling.text.notation import parse
 STREAMS = "int stream"  # the flag of tile functions that have both kinds of stores
 
 
+@pytest.mark.slow
 def test_what_is_emitted_follows_the_plan():
     planned = []
     for seed in range(150):
