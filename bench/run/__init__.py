@@ -13,4 +13,5 @@ Read in this order:
     layers          one layer: the search, then its contest
     journal         the results of an unfinished run, so that it can continue
     suites          all layers of all suites
+    ending          how a command ends that was interrupted, or failed
 """

@@ -16,13 +16,13 @@ from math import prod
 from pathlib import Path
 from statistics import median
 
-from bench.report.files import ReportError, check_writable, write
+from bench.report.files import check_writable, write
 from bench.report.sections import PAPER, on_threads
+from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.run.layouts import laid_out
-from cpu.runtime.output import INTERRUPTED
 from microkernels.ranking.offline import machine_catalog
-from search.commands.options import FAILURES, whole
+from search.commands.options import whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.evaluator.interface.protocol import CANDIDATE_SECONDS
 from search.tuner import store
@@ -133,51 +133,40 @@ def page(results: Sequence[Choice], command: str, fingerprint: str, count: int) 
     return "\n".join(lines) + "\n"
 
 
+@ending("interrupted: no page is written")
 def main(arguments: list[str] | None = None) -> int:
     """Prints a line a layer and a sentence on all, and returns the exit code."""
     options = _parser().parse_args(arguments)
     results: list[Choice] = []
-    try:
-        suites = {name: laid_out(layers, options.layout) for name, layers in chosen(options.suite).items()}
-        layers = [
-            (f"{name.partition(':')[0]}:{layer.name}", layer) for name, found in suites.items() for layer in found
-        ]
-        if options.report:
-            check_writable(options.report)
-        with alone():
-            for threads in options.threads:
-                backend = cpu_backend(options.isa, threads, options.dtype)
-                for name, layer in layers:
-                    if layer.problem is None:
-                        print(f"{name} is left out: {layer.refused}", file=sys.stderr)
-                        continue
-                    problem = backend.problem(layer.problem)
-                    machine_catalog(backend.isa, problem.op, announce=lambda text: print(text, file=sys.stderr))
-                    try:
-                        found = timed(backend, name, problem, options.candidates)
-                    except ProblemError as error:
-                        print(f"{name} is left out: {error}", file=sys.stderr)
-                        continue
-                    results.append(found)
-                    print(
-                        f"{name:<14} {on_threads(threads)}: {found.percent(0):5.1f} % of peak, "
-                        f"{100 * found.loss:4.1f} % behind the fastest of {len(found.work)}",
-                        flush=True,
-                    )
-        if results:
-            print(summary(results))
-        if results and options.report:
-            command = shlex.join(["python", "-m", "bench.choice", *(sys.argv[1:] if arguments is None else arguments)])
-            write(options.report, page(results, command, backend.target.machine, options.candidates))
-    except KeyboardInterrupt:
-        print("interrupted: no page is written", file=sys.stderr)
-        return INTERRUPTED
-    except (ProblemError, SchemeError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    except (ReportError, *FAILURES) as error:
-        print(error, file=sys.stderr)
-        return 1
+    suites = {name: laid_out(layers, options.layout) for name, layers in chosen(options.suite).items()}
+    layers = [(f"{name.partition(':')[0]}:{layer.name}", layer) for name, found in suites.items() for layer in found]
+    if options.report:
+        check_writable(options.report)
+    with alone():
+        for threads in options.threads:
+            backend = cpu_backend(options.isa, threads, options.dtype)
+            for name, layer in layers:
+                if layer.problem is None:
+                    print(f"{name} is left out: {layer.refused}", file=sys.stderr)
+                    continue
+                problem = backend.problem(layer.problem)
+                machine_catalog(backend.isa, problem.op, announce=lambda text: print(text, file=sys.stderr))
+                try:
+                    found = timed(backend, name, problem, options.candidates)
+                except ProblemError as error:
+                    print(f"{name} is left out: {error}", file=sys.stderr)
+                    continue
+                results.append(found)
+                print(
+                    f"{name:<14} {on_threads(threads)}: {found.percent(0):5.1f} % of peak, "
+                    f"{100 * found.loss:4.1f} % behind the fastest of {len(found.work)}",
+                    flush=True,
+                )
+    if results:
+        print(summary(results))
+    if results and options.report:
+        command = shlex.join(["python", "-m", "bench.choice", *(sys.argv[1:] if arguments is None else arguments)])
+        write(options.report, page(results, command, backend.target.machine, options.candidates))
     return 0
 
 

@@ -20,22 +20,21 @@ from statistics import median
 from rich.console import Console
 from rich.progress import Progress
 
-from bench.report.files import ReportError, check_writable, write
+from bench.report.files import check_writable, write
 from bench.report.sections import PAPER, on_threads
+from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.studies.accuracy.counters import counted
 from bench.studies.accuracy.traffic import Moved, compare
-from cpu.runtime.output import INTERRUPTED
 from microkernels.ranking.offline import machine_catalog
-from search.commands.options import FAILURES, natural, whole
+from search.commands.options import natural, whole
 from search.cost.predict import Predictor
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.space.sample import random_schemes
 from search.space.space import trusted
 from search.tuner import store
 from tiling.machine import Timing
-from tiling.problem import Problem, ProblemError
-from tiling.scheme.specifiers import SchemeError
+from tiling.problem import Problem
 from tiling.text.shapes import canonical, chosen
 
 SECONDS = 0.03  # seconds of samples a scheme; slow schemes show without many repetitions
@@ -204,57 +203,47 @@ def _milliseconds(pick: Callable, seconds: Sequence[float]) -> str:
     return _figure(pick(seconds) if seconds else None, "{:.3g}", 1e3)
 
 
+@ending("interrupted: no page is written; measurements are kept, the same command continues")
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. Measurements before a Ctrl-C are kept and not repeated."""
     options = _parser().parse_args(arguments)
     results: list[ModelAccuracy] = []
-    try:
-        found = [(f"{name}:{layer.name}", layer) for name, layers in chosen(options.suite).items() for layer in layers]
-        for name, layer in found:
-            if layer.refused:
-                print(f"{name} is left out: {layer.refused}", file=sys.stderr)
-        if options.report:
-            check_writable(options.report)
-        backend = cpu_backend()
-        layers = [(name, backend.problem(layer.problem)) for name, layer in found if layer.problem]
-        for op in dict.fromkeys(problem.op for _, problem in layers):
-            machine_catalog(backend.isa, op, announce=lambda sentence: print(sentence, file=sys.stderr))
-        with alone():
-            _ask(backend, layers, options, results)
-        print(mean_sentence(results))
-        if options.report:
-            command = shlex.join(
-                [
-                    *("python", "-m", "bench.model", "--suite", *options.suite, "--schemes", str(options.schemes)),
-                    *(
-                        "--simulate",
-                        str(options.simulate),
-                        "--seed",
-                        str(options.seed),
-                        "--report",
-                        str(options.report),
-                    ),
-                ]
-            )
-            text = page(
-                results,
-                command,
-                backend.target.machine,
-                threads=backend.target.threads,
-                schemes=options.schemes,
-                seed=options.seed,
-            )
-            write(options.report, text)
-    except KeyboardInterrupt:
-        # A page of some of the layers would read as one of all of them.
-        print("interrupted: no page is written; measurements are kept, the same command continues", file=sys.stderr)
-        return INTERRUPTED
-    except (ProblemError, SchemeError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    except (ReportError, *FAILURES) as error:
-        print(error, file=sys.stderr)
-        return 1
+    found = [(f"{name}:{layer.name}", layer) for name, layers in chosen(options.suite).items() for layer in layers]
+    for name, layer in found:
+        if layer.refused:
+            print(f"{name} is left out: {layer.refused}", file=sys.stderr)
+    if options.report:
+        check_writable(options.report)
+    backend = cpu_backend()
+    layers = [(name, backend.problem(layer.problem)) for name, layer in found if layer.problem]
+    for op in dict.fromkeys(problem.op for _, problem in layers):
+        machine_catalog(backend.isa, op, announce=lambda sentence: print(sentence, file=sys.stderr))
+    with alone():
+        _ask(backend, layers, options, results)
+    print(mean_sentence(results))
+    if options.report:
+        command = shlex.join(
+            [
+                *("python", "-m", "bench.model", "--suite", *options.suite, "--schemes", str(options.schemes)),
+                *(
+                    "--simulate",
+                    str(options.simulate),
+                    "--seed",
+                    str(options.seed),
+                    "--report",
+                    str(options.report),
+                ),
+            ]
+        )
+        text = page(
+            results,
+            command,
+            backend.target.machine,
+            threads=backend.target.threads,
+            schemes=options.schemes,
+            seed=options.seed,
+        )
+        write(options.report, text)
     return 0
 
 

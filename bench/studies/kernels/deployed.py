@@ -16,18 +16,17 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.report.files import ReportError
+from bench.run.ending import ending
 from bench.run.journal import alone
 from cpu.runtime.compiler.toolchain import CompileError, find_compiler
-from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.processes.worker import CandidateError
 from microkernels.scores.database import readable
-from search.commands.options import FAILURES, seconds, whole
+from search.commands.options import seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow.find import DEFAULT_BUDGET
 from search.flow.generate import kernel_for
 from tiling.machine import Timing
-from tiling.problem import Problem, ProblemError
+from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 from tiling.text.shapes import canonical, parse_shape
 
@@ -94,6 +93,7 @@ def _timed(program: Path, environment: dict[str, str]) -> float:
     return float(found[1])
 
 
+@ending("interrupted")
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser("python -m bench.deployed", description="Saved kernels against their tuned speed.")
@@ -114,16 +114,7 @@ def main(arguments: list[str] | None = None) -> int:
                     f"{100 * found.slower:+.2f} %   {canonical(found.scheme.problem)} as {found.scheme}",
                     flush=True,
                 )
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except ProblemError as error:
-        print(error, file=sys.stderr)
-        return 2
     except CandidateError as error:
         print(f"the kernel failed: {readable(error.reason)}", file=sys.stderr)
-        return 1
-    except (ReportError, *FAILURES) as error:
-        print(error, file=sys.stderr)
         return 1
     return 0

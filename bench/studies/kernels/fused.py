@@ -15,26 +15,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from bench.report.files import ReportError, check_writable, write
+from bench.report.files import check_writable, write
 from bench.report.sections import PAPER, on_threads
+from bench.run.ending import ending
 from bench.run.journal import alone
 from cpu.kernel.callable import build
 from cpu.kernel.measure import check_exact
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
-from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.database import readable
 from microkernels.tile.isa import isa_named
-from search.commands.options import FAILURES, seconds, whole
+from search.commands.options import seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow.find import DEFAULT_BUDGET
 from search.flow.generate import kernel_for
 from search.tuner.dtypes import on_cpu
 from tiling.epilogue import fused
 from tiling.machine import Timing
-from tiling.problem import Problem, ProblemError
+from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, chosen, parse_shape, problem_of
@@ -151,39 +151,30 @@ def page(results: Sequence[Costs], command: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+@ending("interrupted: no page is written")
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     options = _parser().parse_args(arguments)
     results, code = [], 0
-    try:
-        layers = list(_layers(options))
-        if options.report:
-            check_writable(options.report)
-        with alone():
-            for threads in dict.fromkeys(options.threads):
-                for name, problem in layers:
-                    backend = cpu_backend(options.isa, threads, problem.dtype)
-                    try:
-                        results.append(measure(backend, name, problem, options.budget))
-                    except CandidateError as error:
-                        print(
-                            f"{name} {on_threads(threads)}: the kernel failed: {readable(error.reason)}",
-                            file=sys.stderr,
-                        )
-                        code = 1
-                        continue
-                    print(row(results[-1]), flush=True)
-        if options.report and results:
-            write(options.report, page(results, _command(options)))
-    except KeyboardInterrupt:
-        print("interrupted: no page is written", file=sys.stderr)
-        return INTERRUPTED
-    except ProblemError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except (ReportError, *FAILURES) as error:
-        print(error, file=sys.stderr)
-        return 1
+    layers = list(_layers(options))
+    if options.report:
+        check_writable(options.report)
+    with alone():
+        for threads in dict.fromkeys(options.threads):
+            for name, problem in layers:
+                backend = cpu_backend(options.isa, threads, problem.dtype)
+                try:
+                    results.append(measure(backend, name, problem, options.budget))
+                except CandidateError as error:
+                    print(
+                        f"{name} {on_threads(threads)}: the kernel failed: {readable(error.reason)}",
+                        file=sys.stderr,
+                    )
+                    code = 1
+                    continue
+                print(row(results[-1]), flush=True)
+    if options.report and results:
+        write(options.report, page(results, _command(options)))
     return code
 
 

@@ -8,11 +8,10 @@ counters are the same in all three. The kernels take turns in one process on one
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import dataclass, replace
 from functools import partial
 
-from bench.report.files import ReportError
+from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.run.layouts import laid_out
 from cpu.codegen.arrays import stored
@@ -20,14 +19,11 @@ from cpu.kernel.arguments import aligned
 from cpu.kernel.callable import Kernel
 from cpu.reference.oracle import reals
 from cpu.runtime.machine.neighbours import undisturbed
-from cpu.runtime.output import INTERRUPTED
-from search.commands.options import FAILURES
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from tiling.machine import Timing
 from tiling.operators import LAYOUTS
 from tiling.problem import ProblemError
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import chosen
 
 ROUNDS, TURN_SECONDS = 7, 0.1
@@ -72,6 +68,7 @@ def gain(backend: CpuBackend, scheme: Scheme) -> Gain | None:
     return Gain(scheme, {name: Timing(found, peak) for name, found in samples.items()})
 
 
+@ending("interrupted")
 def main(arguments: list[str] | None = None) -> int:
     """Prints a line a layer and returns the exit code."""
     parser = argparse.ArgumentParser("python -m bench.prefetch", description=__doc__.splitlines()[0])
@@ -81,31 +78,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--layout", choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc")
     parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
     options = parser.parse_args(arguments)
-    try:
-        backend = cpu_backend(options.isa, 1, options.dtype)
-        suites = {name: laid_out(layers, options.layout) for name, layers in chosen(options.suite).items()}
-        layers = [(name, layer) for name, layers in suites.items() for layer in layers]
-        if options.scheme and len(layers) > 1:
-            raise ProblemError("--scheme is for a single layer: name it as SUITE:LAYER")
-        with alone():
-            for number, (name, layer) in enumerate(layers):
-                if layer.refused:
-                    print(f"{name}:{layer.name}: {layer.refused}")
-                    continue
-                problem = backend.problem(layer.problem)
-                scheme = backend.parsed(problem, options.scheme) if options.scheme else backend.candidates(problem)[0]
-                if number == 0:
-                    print("percent of the FMA peak of f32, the kernel alone, by what it prefetches")
-                found = gain(backend, scheme)
-                told = ", ".join(f"{kind} {found.percent(kind):.1f} %" for kind in BEFORE) if found else "no prefetches"
-                print(f"{name.partition(':')[0]}:{layer.name:<4} {told}   {scheme}", flush=True)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except (ProblemError, SchemeError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    except (ReportError, *FAILURES) as error:
-        print(error, file=sys.stderr)
-        return 1
+    backend = cpu_backend(options.isa, 1, options.dtype)
+    suites = {name: laid_out(layers, options.layout) for name, layers in chosen(options.suite).items()}
+    layers = [(name, layer) for name, layers in suites.items() for layer in layers]
+    if options.scheme and len(layers) > 1:
+        raise ProblemError("--scheme is for a single layer: name it as SUITE:LAYER")
+    with alone():
+        for number, (name, layer) in enumerate(layers):
+            if layer.refused:
+                print(f"{name}:{layer.name}: {layer.refused}")
+                continue
+            problem = backend.problem(layer.problem)
+            scheme = backend.parsed(problem, options.scheme) if options.scheme else backend.candidates(problem)[0]
+            if number == 0:
+                print("percent of the FMA peak of f32, the kernel alone, by what it prefetches")
+            found = gain(backend, scheme)
+            told = ", ".join(f"{kind} {found.percent(kind):.1f} %" for kind in BEFORE) if found else "no prefetches"
+            print(f"{name.partition(':')[0]}:{layer.name:<4} {told}   {scheme}", flush=True)
     return 0

@@ -19,21 +19,20 @@ from typing import Any
 import numpy as np
 
 from bench.peers.cpu import torch_cpu
-from bench.report.files import ReportError, check_writable, write
+from bench.report.files import check_writable, write
 from bench.report.sections import on_threads
+from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.run.layers import ALLOCATOR, WAITING
 from bench.run.turns import timed
 from cpu.kernel.arguments import aligned
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
-from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.database import readable
-from search.commands.options import FAILURES, whole
+from search.commands.options import whole
 from search.flow.generate import generate_matmul, generate_program
-from tiling.problem import ProblemError
 from tiling.program.operators import program_of
 from tiling.text.shapes import suite
 
@@ -246,39 +245,30 @@ def page(found: Sequence[Times], command: str, torch: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+@ending("interrupted: no page is written")
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     options = _parser().parse_args(arguments)
     found, code = [], 0
-    try:
-        if options.report:
-            check_writable(options.report)
-        with alone():
-            for threads in dict.fromkeys(options.threads):
-                for task in tasks():
-                    try:
-                        found.append(measured(task, threads, options.ways))
-                    except CandidateError as error:
-                        print(f"{task.name} {on_threads(threads)}: {readable(error.reason)}", file=sys.stderr)
-                        code = 1
-                        continue
-                    for way, why in found[-1].missing.items():
-                        print(f"{task.name}: {way} is left out: {why}", file=sys.stderr)
-                    times = ", ".join(f"{way} {1e3 * seconds:.2f} ms" for way, seconds in found[-1].seconds.items())
-                    print(f"{task.name} {on_threads(threads)}: {times}", flush=True)
-        if options.report and found:
-            words = ["python", "-m", "bench.shifts", "--threads", *map(str, options.threads), "--ways", *options.ways]
-            command = shlex.join([*words, "--report", str(options.report)])
-            write(options.report, page(found, command, _torch_version(options.ways)))
-    except KeyboardInterrupt:
-        print("interrupted: no page is written", file=sys.stderr)
-        return INTERRUPTED
-    except ProblemError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except (ReportError, *FAILURES) as error:
-        print(error, file=sys.stderr)
-        return 1
+    if options.report:
+        check_writable(options.report)
+    with alone():
+        for threads in dict.fromkeys(options.threads):
+            for task in tasks():
+                try:
+                    found.append(measured(task, threads, options.ways))
+                except CandidateError as error:
+                    print(f"{task.name} {on_threads(threads)}: {readable(error.reason)}", file=sys.stderr)
+                    code = 1
+                    continue
+                for way, why in found[-1].missing.items():
+                    print(f"{task.name}: {way} is left out: {why}", file=sys.stderr)
+                times = ", ".join(f"{way} {1e3 * seconds:.2f} ms" for way, seconds in found[-1].seconds.items())
+                print(f"{task.name} {on_threads(threads)}: {times}", flush=True)
+    if options.report and found:
+        words = ["python", "-m", "bench.shifts", "--threads", *map(str, options.threads), "--ways", *options.ways]
+        command = shlex.join([*words, "--report", str(options.report)])
+        write(options.report, page(found, command, _torch_version(options.ways)))
     return code
 
 

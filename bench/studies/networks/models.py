@@ -22,10 +22,10 @@ import numpy as np
 from bench.peers.networks.architectures import ARCHITECTURES, exported
 from bench.peers.networks.whole_models import MODEL_PEERS, apart_reason
 from bench.report.sections import on_threads
+from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.run.turns import timed
 from bench.studies.networks import waiting
-from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.processes.worker import CandidateError, Worker
 from graph import ModelError
 from graph.calls.compiled import CompiledModel
@@ -34,7 +34,7 @@ from graph.calls.turns import random_inputs
 from graph.compile import dim
 from graph.plan import ALGORITHMS, Plan
 from microkernels.scores.database import readable
-from search.commands.options import FAILURES, seconds, whole
+from search.commands.options import seconds, whole
 
 ROUNDS = 15
 _TURN_SECONDS = 0.2  # several calls, or one: the first of a turn finds the caches as the other side left them
@@ -165,6 +165,7 @@ def differences(results: Sequence[Race]) -> str:
     return f"outputs differ at most, of the largest number: from {told}" if told else "no outputs were compared"
 
 
+@ending("interrupted")
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. 1: a model failed, or has no peer that could be timed."""
     options = _parser().parse_args(arguments)
@@ -204,14 +205,8 @@ def main(arguments: list[str] | None = None) -> int:
                     print(row(race, options.peers), flush=True)
                 if results:
                     print(f"\n{summary(results)}\n{differences(results)}", flush=True)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
     except ModuleNotFoundError as error:
         print(f"{error}: pip install -e '.[peers,models]'", file=sys.stderr)
-        return 1
-    except FAILURES as error:
-        print(error, file=sys.stderr)
         return 1
     return code
 

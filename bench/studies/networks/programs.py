@@ -26,6 +26,7 @@ from bench.peers.networks.torch_programs import WORKLOADS, Workload
 from bench.peers.networks.whole_models import apart_reason
 from bench.report.files import ReportError, check_writable, write
 from bench.report.sections import on_threads
+from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.run.turns import timed
 from bench.studies.networks import runtime_extents
@@ -33,11 +34,10 @@ from bench.studies.networks.bandwidth import least_seconds
 from cpu.kernel.arguments import aligned
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
-from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.database import readable
-from search.commands.options import FAILURES, whole
+from search.commands.options import whole
 from search.flow.generate import generate_program
 from tiling.problem import ProblemError
 
@@ -212,49 +212,40 @@ def _title(peer: str) -> str:
     return PROGRAM_PEERS[peer][0]
 
 
+@ending("interrupted: no page is written")
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     options = _parser().parse_args(arguments)
     results, code = [], 0
+    if options.runtime:
+        return _runtime(options)
+    if reason := apart_reason(options.peers):
+        raise ProblemError(reason)
+    chosen = _chosen(options.only)
+    if options.report:
+        check_writable(options.report)
     try:
-        if options.runtime:
-            return _runtime(options)
-        if reason := apart_reason(options.peers):
-            raise ProblemError(reason)
-        chosen = _chosen(options.only)
-        if options.report:
-            check_writable(options.report)
-        try:
-            version = torch_cpu.version()
-        except ModuleNotFoundError:
-            raise ReportError("PyTorch is missing: pip install -e '.[peers]'") from None
-        with alone():
-            for threads in dict.fromkeys(options.threads):
-                here = []
-                for number in chosen:
-                    try:
-                        here.append(race(number, threads, options.peers))
-                    except CandidateError as error:
-                        print(f"{WORKLOADS[number].name}: {readable(error.reason)}", file=sys.stderr)
-                        code = 1
-                        continue
-                    for peer, why in here[-1].missing.items():
-                        print(f"{here[-1].name}: {_title(peer)} is left out: {why}", file=sys.stderr)
-                    print(row(here[-1]), flush=True)
-                if here:
-                    print(f"{on_threads(threads)}: {summary(here)}", flush=True)
-                results += here
-        if options.report and results:
-            write(options.report, page(results, _command(options), ", ".join(_versions(version, options.peers))))
-    except KeyboardInterrupt:
-        print("interrupted: no page is written", file=sys.stderr)
-        return INTERRUPTED
-    except ProblemError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except (ReportError, *FAILURES) as error:
-        print(error, file=sys.stderr)
-        return 1
+        version = torch_cpu.version()
+    except ModuleNotFoundError:
+        raise ReportError("PyTorch is missing: pip install -e '.[peers]'") from None
+    with alone():
+        for threads in dict.fromkeys(options.threads):
+            here = []
+            for number in chosen:
+                try:
+                    here.append(race(number, threads, options.peers))
+                except CandidateError as error:
+                    print(f"{WORKLOADS[number].name}: {readable(error.reason)}", file=sys.stderr)
+                    code = 1
+                    continue
+                for peer, why in here[-1].missing.items():
+                    print(f"{here[-1].name}: {_title(peer)} is left out: {why}", file=sys.stderr)
+                print(row(here[-1]), flush=True)
+            if here:
+                print(f"{on_threads(threads)}: {summary(here)}", flush=True)
+            results += here
+    if options.report and results:
+        write(options.report, page(results, _command(options), ", ".join(_versions(version, options.peers))))
     return code
 
 

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from bench.report.sections import on_threads
+from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.studies.networks.models import TIMEOUT_SECONDS, Race, head, in_turns, row, summary
 from cpu.runtime.compiler.cache_folder import cache_folder
-from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.processes.worker import CandidateError, Worker
 from graph import ModelError
 from graph.calls.compiled import CompiledModel
@@ -187,6 +187,7 @@ def checked(models: Sequence[Trained], folder: Path, threads: int) -> Iterator[t
         yield far <= NEAR, f"{name:52} {told}  apart {far:.1e}  {time.monotonic() - began:5.0f} s"
 
 
+@ending("interrupted")
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code: 1 where a model does not agree."""
     options = _parser().parse_args(arguments)
@@ -204,9 +205,6 @@ def main(arguments: list[str] | None = None) -> int:
         if options.peers:
             return _timed(wanted, folder, options.peers, options.threads)
         return _compared(wanted, folder, options.threads)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
     except ModuleNotFoundError as error:
         print(f"{error}: pip install -e '.[peers,models]'", file=sys.stderr)
         return 1

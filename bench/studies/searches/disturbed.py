@@ -20,20 +20,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.report.files import ReportError, check_writable, write
+from bench.report.files import check_writable, write
 from bench.report.sections import on_threads
+from bench.run.ending import ending
 from bench.run.journal import alone
 from cpu.runtime.machine.host import fingerprint, host
-from cpu.runtime.output import INTERRUPTED
 from microkernels.ranking.offline import machine_catalog
 from microkernels.scores.database import FILE_NAME, data_folder
-from search.commands.options import FAILURES, seconds, whole
+from search.commands.options import seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow.find import DEFAULT_TRIALS, Found, find
 from search.tuner.measured import AnyScheme, Measured
 from tiling.machine import Timing
-from tiling.problem import Problem, ProblemError
-from tiling.scheme.specifiers import SchemeError
+from tiling.problem import Problem
 from tiling.text.shapes import chosen
 
 SHAPES = ("yolo9000:Y2", "yolo9000:Y23", "resnet18:R2", "resnet18:R12")
@@ -170,47 +169,38 @@ def _doubt(found: Found) -> str:
     return found.timing.disturbed if found.timing else ""
 
 
+@ending("interrupted: no page is written")
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     options = _parser().parse_args(arguments)
     on, off = ON * 2 * options.share, OFF * 2 * (1 - options.share)
     losses: list[Loss] = []
-    try:
-        found = [(f"{name}:{layer.name}", layer) for name, layers in chosen(options.shape).items() for layer in layers]
-        if options.report:
-            check_writable(options.report)
-        backend = cpu_backend(threads=options.threads)
-        layers = [(name, backend.problem(layer.problem)) for name, layer in found if layer.problem]
-        for op in dict.fromkeys(problem.op for _, problem in layers):
-            machine_catalog(backend.isa, op, announce=lambda sentence: print(sentence, file=sys.stderr))
-        assert backend.machine  # measured before the first program takes the cores
-        with alone():
-            for name, problem in layers:
-                loss = question(backend, name, problem, options.budget, on, off)
-                losses.append(loss)
-                print(
-                    f"{name:<14} quiet {_percent(loss.quiet)}, disturbed {_percent(loss.disturbed)} "
-                    f"({loss.doubt or 'not marked'}), again {_percent(loss.again)}"
-                    f"{'' if loss.settled else ' (still in doubt)'}",
-                    flush=True,
-                )
-                for which, text in zip(("quiet", "disturbed", "again"), loss.schemes):
-                    print(f"    {which:<10} {text}", flush=True)
-        if options.report:
-            words = ["python", "-m", "bench.disturbed", "--shape", *options.shape, "--threads", str(options.threads)]
-            words += ["--budget", f"{options.budget:g}", "--share", f"{options.share:g}"]
-            command = shlex.join([*words, "--report", str(options.report)])
-            text = page(losses, command, threads=options.threads, budget=options.budget, on=on, off=off)
-            write(options.report, text)
-    except KeyboardInterrupt:
-        print("interrupted: no page is written", file=sys.stderr)
-        return INTERRUPTED
-    except (ProblemError, SchemeError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    except (ReportError, *FAILURES) as error:
-        print(error, file=sys.stderr)
-        return 1
+    found = [(f"{name}:{layer.name}", layer) for name, layers in chosen(options.shape).items() for layer in layers]
+    if options.report:
+        check_writable(options.report)
+    backend = cpu_backend(threads=options.threads)
+    layers = [(name, backend.problem(layer.problem)) for name, layer in found if layer.problem]
+    for op in dict.fromkeys(problem.op for _, problem in layers):
+        machine_catalog(backend.isa, op, announce=lambda sentence: print(sentence, file=sys.stderr))
+    assert backend.machine  # measured before the first program takes the cores
+    with alone():
+        for name, problem in layers:
+            loss = question(backend, name, problem, options.budget, on, off)
+            losses.append(loss)
+            print(
+                f"{name:<14} quiet {_percent(loss.quiet)}, disturbed {_percent(loss.disturbed)} "
+                f"({loss.doubt or 'not marked'}), again {_percent(loss.again)}"
+                f"{'' if loss.settled else ' (still in doubt)'}",
+                flush=True,
+            )
+            for which, text in zip(("quiet", "disturbed", "again"), loss.schemes):
+                print(f"    {which:<10} {text}", flush=True)
+    if options.report:
+        words = ["python", "-m", "bench.disturbed", "--shape", *options.shape, "--threads", str(options.threads)]
+        words += ["--budget", f"{options.budget:g}", "--share", f"{options.share:g}"]
+        command = shlex.join([*words, "--report", str(options.report)])
+        text = page(losses, command, threads=options.threads, budget=options.budget, on=on, off=off)
+        write(options.report, text)
     return 0
 
 

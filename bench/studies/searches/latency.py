@@ -14,13 +14,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.report.files import ReportError, check_writable, write
+from bench.report.files import check_writable, write
+from bench.run.ending import ending
 from bench.run.journal import alone
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
-from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.plural import plural
-from search.commands.options import FAILURES
 
 SHAPE = "resnet18:R2"
 _CALL = """
@@ -89,26 +88,20 @@ def page(found: list[tuple[str, float]], command: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+@ending("interrupted: no page is written", WaitError)
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     parser = argparse.ArgumentParser("python -m bench.latency", description="How long a user waits.")
     parser.add_argument("--full", action="store_true", help="also time the full microkernel ranking")
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as latency.md")
     options = parser.parse_args(arguments)
-    try:
-        if options.report:
-            check_writable(options.report)
-        with alone():
-            found = waits(options.full)
-        for what, seconds in found:
-            print(f"{seconds:8.3f} s  {what}")
-        if options.report:
-            flags = (" --full" if options.full else "") + f" --report {shlex.quote(str(options.report))}"
-            write(options.report, page(found, f"python -m bench.latency{flags}"))
-    except KeyboardInterrupt:
-        print("interrupted: no page is written", file=sys.stderr)
-        return INTERRUPTED
-    except (ReportError, WaitError, *FAILURES) as error:
-        print(error, file=sys.stderr)
-        return 1
+    if options.report:
+        check_writable(options.report)
+    with alone():
+        found = waits(options.full)
+    for what, seconds in found:
+        print(f"{seconds:8.3f} s  {what}")
+    if options.report:
+        flags = (" --full" if options.full else "") + f" --report {shlex.quote(str(options.report))}"
+        write(options.report, page(found, f"python -m bench.latency{flags}"))
     return 0

@@ -20,26 +20,25 @@ from rich.console import Console
 
 from bench.peers import PEERS
 from bench.report.curves import Curve, curves
-from bench.report.files import ReportError, check_writable, write
+from bench.report.files import check_writable, write
 from bench.report.plots import PlotError
 from bench.report.sections import on_threads
 from bench.report.summary import geometric_mean
 from bench.run.conditions import available
+from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.run.layers import held
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
-from cpu.runtime.output import INTERRUPTED
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError
 from microkernels.scores.database import readable
-from search.commands.options import FAILURES, seconds, whole
+from search.commands.options import seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow.find import DEFAULT_TRIALS, find
 from search.flow.ranked import rank_first
 from tiling.machine import Timing
-from tiling.problem import Problem, ProblemError
-from tiling.scheme.specifiers import SchemeError
+from tiling.problem import Problem
 from tiling.text.shapes import chosen
 
 OURS = "Tilewright"
@@ -191,45 +190,36 @@ def _title(name: str) -> str:
     return PEERS[name].title if name in PEERS else name
 
 
+@ending("interrupted: no page is written")
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     options = _parser().parse_args(arguments)
     found: list[Searched] = []
     code = 0
-    try:
-        backend = cpu_backend(None, options.threads)
-        layers = {
-            f"{suite}:{layer.name}": layer.problem
-            for suite, listed in chosen(options.layers).items()
-            for layer in listed
-            if layer.problem
-        }
-        versions, absent = available(options.peers)
-        for peer, why in absent:
-            print(f"without {peer}: {why}", file=sys.stderr)
-        if options.report:
-            check_writable(options.report)
-        rank_first(backend, map(backend.problem, layers.values()), Console(stderr=True))
-        with alone():
-            for name, problem in layers.items():
-                try:
-                    found.append(searched(name, problem, backend, sorted(options.budgets), list(versions)))
-                except CandidateError as error:
-                    print(f"{name}: {readable(error.reason)}", file=sys.stderr)
-                    code = 1
-                    continue
-                print("\n".join(_rows(found[-1])), flush=True)
-        if options.report and found:
-            _write(options, found, [f"{PEERS[peer].title}: {version}" for peer, version in versions.items()])
-    except KeyboardInterrupt:
-        print("interrupted: no page is written", file=sys.stderr)
-        return INTERRUPTED
-    except (ProblemError, SchemeError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    except (ReportError, *FAILURES) as error:
-        print(error, file=sys.stderr)
-        return 1
+    backend = cpu_backend(None, options.threads)
+    layers = {
+        f"{suite}:{layer.name}": layer.problem
+        for suite, listed in chosen(options.layers).items()
+        for layer in listed
+        if layer.problem
+    }
+    versions, absent = available(options.peers)
+    for peer, why in absent:
+        print(f"without {peer}: {why}", file=sys.stderr)
+    if options.report:
+        check_writable(options.report)
+    rank_first(backend, map(backend.problem, layers.values()), Console(stderr=True))
+    with alone():
+        for name, problem in layers.items():
+            try:
+                found.append(searched(name, problem, backend, sorted(options.budgets), list(versions)))
+            except CandidateError as error:
+                print(f"{name}: {readable(error.reason)}", file=sys.stderr)
+                code = 1
+                continue
+            print("\n".join(_rows(found[-1])), flush=True)
+    if options.report and found:
+        _write(options, found, [f"{PEERS[peer].title}: {version}" for peer, version in versions.items()])
     return code
 
 
