@@ -199,7 +199,7 @@ class ProgramKernel:
         names = [array.name for array in self.inputs]
         takes = f"the program takes {', '.join(names) or 'no arrays'}"
         if len(arrays) > len(names):
-            raise ArgumentError(f"{plural(len(arrays), 'arrays')} are given, but {takes}; outputs go into out=…")
+            raise ArgumentError(f"the call gives {plural(len(arrays), 'arrays')}, but {takes}; outputs go into out=…")
         found = dict(zip(names, arrays))
         for name, value in named.items():
             if name in found:

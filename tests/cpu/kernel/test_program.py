@@ -79,7 +79,7 @@ def test_several_outputs_are_a_dict(look_up):
     "arrays, named, message",
     [
         ((A,), {}, "b is missing: the program takes a, b"),
-        ((A, B, A), {}, "3 arrays are given, but the program takes a, b; outputs go into out=…"),
+        ((A, B, A), {}, "the call gives 3 arrays, but the program takes a, b; outputs go into out=…"),
         ((A, B), {"a": A}, "a is given twice"),
         ((A, B), {"c": A}, "there is no input c: the program takes a, b"),
         ((A, B.astype(np.float64)), {}, "b is float64, but this kernel takes float32: convert it first"),
