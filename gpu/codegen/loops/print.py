@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpu.codegen.loops.functions import STORED, VALUE, applied, bare, literal
-from gpu.passes.facts.reading import flat
+from gpu.passes.facts.reading import WIDTH, flat
 from gpu.passes.facts.workers import MEMBER, THREAD, WARP, WARP_SIZE, WORKERS
-from gpu.passes.rows.place_rows import WIDTH
 from tiling.loops.c_text import number, test
 from tiling.loops.index import ZERO, Index, variable
 from tiling.loops.language import (

@@ -2,7 +2,8 @@
 
 Read in this order:
 
-    workers   the kinds of workers, their variables and their numbers
-    reading   what a block of statements reads and writes
-    divisors  by which numbers indices can be divided
+    workers     the kinds of workers, their variables and their numbers
+    reading     what a block of statements reads and writes
+    divisors    by which numbers indices can be divided
+    neighbours  what neighbours of a tile have in common
 """

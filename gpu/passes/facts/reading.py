@@ -30,6 +30,9 @@ from tiling.loops.nests import most_trips
 from tiling.loops.quotients import joined
 from tiling.loops.rewrite import operands_of, parts_of, places
 from tiling.loops.walk import inside, walk
+from tiling.program.dtypes import WIDTH as _WIDTH
+
+WIDTH = _WIDTH | {"tf32": 4}  # bytes of a number
 
 
 def buffers_of(kernel: Kernel) -> dict[str, Buffer]:

@@ -28,11 +28,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gpu.passes.facts.divisors import Divisors, divisor, known_after, known_inside
-from gpu.passes.facts.reading import buffers_of, elements, flat
+from gpu.passes.facts.neighbours import ELEMENT, is_together, neighbours_move_together
+from gpu.passes.facts.reading import WIDTH, buffers_of, elements, flat
 from gpu.passes.facts.workers import THREADS_OF_BLOCK
-from gpu.passes.memory.stage_tiles import ELEMENT
-from gpu.passes.memory.widen_copies import is_together, neighbours_move_together
-from gpu.passes.rows.place_rows import WIDTH
 from tiling.loops.language import (
     Address,
     Alloc,

@@ -50,7 +50,7 @@ def _loaded(statement: Statement, dtype: str) -> Statement | None:
     assert isinstance(store, Store) and store.buffer.endswith(PART)
     first = next(part for part in parts_of(store.value) if isinstance(part, Load))
     # The axis along which the words of a lane's neighbours lie: the depth, whose points come in words.
-    across = "/" in {_operation(first.at[-1])}
+    across = _operation(first.at[-1]) == "/"
     if across and isinstance(store.value, Load):
         return None
     words = along.body[0].stop.offset

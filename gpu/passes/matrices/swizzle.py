@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from gpu.passes.facts.divisors import Divisors, known_after, known_inside, remainder
-from gpu.passes.facts.reading import buffers_of, loads_of
-from gpu.passes.rows.place_rows import WIDTH
+from gpu.passes.facts.reading import WIDTH, buffers_of, loads_of
 from tiling.loops.index import Index, applied
 from tiling.loops.language import Address, Body, Buffer, Kernel, Load, Operand, Store
 from tiling.loops.rewrite import with_own_values

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
+from gpu.passes.facts.neighbours import ELEMENT
 from gpu.passes.facts.reading import buffers_of
 from gpu.passes.facts.workers import BLOCKS, THREAD, Team, launches, threads_of
 from gpu.passes.values.compute_in_f32 import WIDER
@@ -46,7 +47,6 @@ from tiling.loops.walk import with_blocks
 from tiling.scheme.scheme import Scheme
 from tiling.tensor import Affine, Tensor
 
-ELEMENT = "element"
 TILE = "tile"
 
 

@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gpu.passes.facts.divisors import Divisors, divisor, known_after, known_inside
+from gpu.passes.facts.neighbours import ELEMENT, is_together, neighbours_move_together
 from gpu.passes.facts.reading import buffers_of, elements, flat
-from gpu.passes.memory.stage_tiles import ELEMENT
 from gpu.passes.memory.widen import get4, put4
 from gpu.passes.threads.bind_points import WIDE
-from tiling.loops.index import ZERO, Index, Part, constant, variable
+from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.language import (
     Address,
     Alloc,
@@ -26,11 +26,9 @@ from tiling.loops.language import (
     Body,
     Buffer,
     Choose,
-    Condition,
     Do,
     For,
     If,
-    Inside,
     Invoke,
     Kernel,
     Load,
@@ -97,39 +95,3 @@ def _widened(loop: For, buffers: Mapping[str, Buffer], known: Divisors) -> For:
 def _each(statement: Statement) -> For:
     """The statement for each of the neighbours."""
     return For(_PART, ZERO, constant(WIDE), 1, (statement,), "unrolled")
-
-
-def neighbours_move_together(place: Index, count: int) -> bool:
-    """Whether the places of `count` elements from a multiple of it on are neighbours too."""
-    first = dict.fromkeys(place.names(), 0)
-    return all(place.at({**first, ELEMENT: each}) - place.at({**first, ELEMENT: 0}) == each for each in range(count))
-
-
-def is_together(test: Condition, known: Divisors, count: int) -> bool:
-    """Whether a test holds for all of `count` neighbours from a multiple of it on, or for none."""
-    assert isinstance(test, Inside)
-    if _is_shared(test.index, known, count):
-        return True
-    bounds = (bound or 0 for bound in (test.low, test.high))
-    return _is_run(test.index, known, count) and all(bound % count == 0 for bound in bounds)
-
-
-def _is_run(index: Index, known: Divisors, count: int) -> bool:
-    """Whether `count` neighbours have numbers that follow each other, from a multiple of `count` on."""
-    return divisor(index, known) % count == 0 and neighbours_move_together(index, count)
-
-
-def _is_shared(index: Index, known: Divisors, count: int) -> bool:
-    """Whether `count` neighbours have the same index."""
-    return all(
-        ELEMENT not in (term.names() if isinstance(term, Part) else (term,))
-        or (isinstance(term, Part) and _is_shared_part(term, known, count))
-        for term, _ in index.terms
-    )
-
-
-def _is_shared_part(part: Part, known: Divisors, count: int) -> bool:
-    if _is_shared(part.left, known, count) and _is_shared(part.right, known, count):
-        return True
-    by = part.right.offset if part.operation == "/" and part.right.is_constant else 0
-    return by > 0 and by % count == 0 and _is_run(part.left, known, count)

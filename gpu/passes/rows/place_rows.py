@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.passes.facts.reading import elements
+from gpu.passes.facts.reading import WIDTH, elements
 from gpu.passes.facts.workers import BLOCK, BLOCKS, with_axis
 from tiling.loops.language import Alloc, Body, Buffer, For, Kernel, Statement
 from tiling.loops.walk import walk, with_blocks
-from tiling.program.dtypes import WIDTH as _WIDTH
 
 # Bytes of the arrays of a block in shared memory: of 48 KiB, which every GPU gives without being asked, and with which
 # several blocks run side by side, 1 KiB is for what warps tell each other.
 MOST_SHARED = 47 << 10
-WIDTH = _WIDTH | {"tf32": 4}
 ALIGNED = 16  # bytes at whose multiples arrays of shared memory begin
 
 
