@@ -62,7 +62,7 @@ class Module:
 
 def launch(loaded, *arrays):
     """In the place of `gpu.runtime.machine.loaded.Loaded.launch`: what that hands to the driver
-    tests/gpu/test_kernel.py looks at.
+    tests/gpu/runtime/test_kernel.py looks at.
     """
     context.check(CUDADriverError)
     program = loaded.program

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-GPU = Path(__file__).parents[2] / "gpu"
+GPU = Path(__file__).parents[3] / "gpu"
 # Numbers of workers, and of what is dealt out among them, as kernels name them.
 NUMBERS = r"(?:threadIdx\.x|blockIdx\.x|gridDim\.x|thread|lane|warp|warpgroup|rank|block|task|split|tile)"
 ARITHMETIC = re.compile(rf"(?<![\w.]){NUMBERS}(?!\w)\s*[-+*/%](?!=)|[-+*/%]\s*(?<![\w.]){NUMBERS}(?!\w)")

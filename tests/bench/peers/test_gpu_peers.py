@@ -265,7 +265,7 @@ def compile_triton() -> None:
 
 
 def in_a_process(function: str, **environment: str) -> str:
-    script = f"from tests.bench.test_gpu_peers import {function}; {function}()"
+    script = f"from tests.bench.peers.test_gpu_peers import {function}; {function}()"
     told = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", script],
         capture_output=True,
