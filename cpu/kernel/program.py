@@ -6,15 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from cpu.codegen.program.emit import ProgramSource, emit
-from cpu.kernel.arguments import Place, adopted, aligned, aligned_empty, checked, in_place, like, overlap, pointer
+from cpu.kernel.arguments import adopted, aligned, aligned_empty, checked, like, overlap, pointer
 from cpu.kernel.callable import quietly, timed
+from cpu.kernel.entry import NOT_AS_IT_SHOULD_BE, Enter, entry
 from cpu.kernel.export_program import save_program
 from cpu.kernel.opened import check_openmp, opened
 from cpu.kernel.random_inputs import random_inputs
@@ -50,14 +50,6 @@ class _Arrays:
         """The same of outputs."""
         return [(ELEMENTS[array.dtype].numpy, array.shape) for array in self.outputs]
 
-    @cached_property
-    def each(self) -> tuple[Place, ...]:
-        """What `in_place` asks of the arrays of a call into one output; of several none fit."""
-        if len(self.outputs) != 1:
-            return ()
-        each = (*self.read, *self.written)
-        return tuple(Place(dtype, shape, prod(shape) * dtype.itemsize) for dtype, shape in each)
-
     def empty(self) -> list[np.ndarray]:
         """Uninitialised outputs."""
         return [aligned_empty(array.shape, ELEMENTS[array.dtype].numpy) for array in self.outputs]
@@ -83,6 +75,7 @@ class ProgramKernel:
             f"int {source.symbol}_at(void *const *arrays);",
         )
         self._run = getattr(self._loaded, source.symbol)
+        self._enter = self._entry()
         self._timing: Timing | None = None
 
     def __repr__(self) -> str:
@@ -126,9 +119,8 @@ class ProgramKernel:
         arrays = [aligned(array) for array in inputs] + here.empty() + [np.array([n], "l") for n in here.numbers]
         places = np.array([array.ctypes.data for array in arrays], np.uintp)
         unused = np.empty(1, np.float32)  # the timer hands over three arrays
-        at = int(self._ffi.cast("uintptr_t", getattr(self._loaded, self.emitted.symbol + "_at")))
         return timed(
-            lambda **how: time_calls(at, places, unused, unused, **how),
+            lambda **how: time_calls(self._address, places, unused, unused, **how),
             self.emitted.compiler_flags,
             isa_named(self.emitted.isa).lanes,
             seconds,
@@ -145,10 +137,13 @@ class ProgramKernel:
         An index that is read from an array and lies outside another one is an ArgumentError too. Runtime extents follow
         from the shapes.
         """
-        if self._always and not named and (at := in_place((*arrays, out), self._always.each)):
-            if self._run(*at):
+        if self._enter and self._always and not named and (out is not None or self._are_numpys(arrays)):
+            y = self._always.empty()[0] if out is None else out
+            ended = self._enter(arrays, y)
+            if ended == 0:
+                return y
+            if ended != NOT_AS_IT_SHOULD_BE:
                 raise self._outside()
-            return out
         simple = not named and len(arrays) == len(self.inputs)
         given = arrays if simple else self._inputs(arrays, named)
         here = self._always or self._arrays(given, out)
@@ -169,6 +164,20 @@ class ProgramKernel:
     def empty(self) -> list[np.ndarray]:
         """Uninitialised outputs, with the largest runtime extents."""
         return _Arrays(self.inputs, self.outputs, ()).empty()
+
+    @property
+    def _address(self) -> int:
+        """That of the C function that takes a list of arrays."""
+        return int(self._ffi.cast("uintptr_t", getattr(self._loaded, self.emitted.symbol + "_at")))
+
+    def _entry(self) -> Enter | None:
+        """The short way of a call; None where arrays have runtime extents, or where there are several outputs."""
+        here = self._always
+        return entry(self._address, [*here.read, *here.written]) if here and len(here.written) == 1 else None
+
+    def _are_numpys(self, arrays: tuple[object, ...]) -> bool:
+        """Whether these may be all inputs, so that an output made for them is theirs."""
+        return len(arrays) == len(self.inputs) and all(type(array) is np.ndarray for array in arrays)
 
     def _arrays(self, given: Sequence[object], out: object) -> _Arrays:
         """The arrays of a call, by the shapes that it gives. Raises ArgumentError."""
