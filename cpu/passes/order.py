@@ -210,7 +210,10 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
     Pass("split ranges", lambda kernel, facts: split_ranges(kernel)),
     Pass("split lanes", lambda kernel, facts: split_lanes(kernel, facts.isa.lanes)),
     Pass("transpose reads", lambda kernel, facts: transpose_reads(kernel, facts.isa.lanes)),
-    Pass("jam vectors", lambda kernel, facts: jam_vectors(kernel, facts.isa.lanes)),
+    Pass(
+        "jam vectors",
+        lambda kernel, facts: jam_vectors(kernel, facts.isa.lanes, facts.isa.registers, facts.threads),
+    ),
     Pass("jam rows", lambda kernel, facts: jam_rows(kernel, facts.isa.registers)),
     Pass("interleave rows", lambda kernel, facts: interleave_rows(kernel, facts.isa.registers)),
     Pass("bind tasks", lambda kernel, facts: bind_tasks(kernel, facts.threads)),

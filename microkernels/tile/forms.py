@@ -96,6 +96,7 @@ class Isa:
     scale: `p` times 2 to `n` rounded down, and 0 where `v` is below `least`; empty where no instruction does so.
     lookup: the numbers of `table`, a vector, whose places are the last bits of the lanes of `n`. Where `scale` is.
     constant: broadcasts the number `s`. larger, smaller: give b where a or b is no number.
+    no_number: gives v where it is no number, else `found`; empty where that takes several instructions.
     shuffle: takes the lanes `places` of a and b, by a macro that `microkernels.tile.lanes` defines. The lanes of b
         count on after the lanes of a.
     dtype: the dtype that `fma` multiplies. word: the C type that x and the weights are read as.
@@ -131,6 +132,7 @@ class Isa:
     constant: str
     larger: str
     smaller: str
+    no_number: str = ""
     scale: str = ""
     lookup: str = ""
     shuffle: str = "PICK({a}, {b}, {places})"

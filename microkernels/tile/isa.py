@@ -36,6 +36,7 @@ AVX512F = Isa(
     constant="_mm512_set1_ps({s})",
     larger="_mm512_max_ps({a}, {b})",
     smaller="_mm512_min_ps({a}, {b})",
+    no_number="_mm512_mask_mov_ps({found}, _mm512_cmp_ps_mask({v}, {v}, _CMP_UNORD_Q), {v})",
     # "Not less" holds for what is no number, which so stays none.
     scale="_mm512_maskz_scalef_ps(_mm512_cmp_ps_mask({v}, {least}, _CMP_NLT_UQ), {p}, {n})",
     lookup="_mm512_permutexvar_ps((__m512i){n}, {table})",

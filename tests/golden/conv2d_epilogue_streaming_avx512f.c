@@ -56,7 +56,13 @@ static const long STEP_z_k = 1;
 typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
 static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
-static inline __m512 min_of(__m512 a, __m512 b) { return choose(a != a, a, _mm512_min_ps(a, b)); }
+/* found, and v where v is no number. Of a v that gcc knows it drops the first form's test, but not the second one's. */
+static inline __m512 kept_of(__m512 v, __m512 found)
+{
+    const bits none = v != v;
+    return __builtin_constant_p(none[0]) ? choose(none, v, found) : _mm512_mask_mov_ps(found, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), v);
+}
+static inline __m512 min_of(__m512 a, __m512 b) { return kept_of(a, _mm512_min_ps(a, b)); }
 /* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
  * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
  * are done. */

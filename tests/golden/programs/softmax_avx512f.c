@@ -65,7 +65,13 @@ static inline __m512 exp_of(__m512 v)
     const __m512 r = (near * log2e - whole) + near * constant(1.92596303e-8f);
     return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(v, constant(-87.0f), _CMP_NLT_UQ), exp2_of(shifted, r), whole);
 }
-static inline __m512 max_of(__m512 a, __m512 b) { return choose(a != a, a, _mm512_max_ps(a, b)); }
+/* found, and v where v is no number. Of a v that gcc knows it drops the first form's test, but not the second one's. */
+static inline __m512 kept_of(__m512 v, __m512 found)
+{
+    const bits none = v != v;
+    return __builtin_constant_p(none[0]) ? choose(none, v, found) : _mm512_mask_mov_ps(found, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), v);
+}
+static inline __m512 max_of(__m512 a, __m512 b) { return kept_of(a, _mm512_max_ps(a, b)); }
 
 typedef int truths __attribute__((vector_size(64)));
 static inline truths first_lanes(int lanes)
