@@ -61,6 +61,15 @@ TEMPLATES = jinja2.Environment(
 )
 
 
+def is_pipeline(scheme: Scheme) -> bool:
+    """Whether a pipeline reads a scheme."""
+    try:
+        pipeline_of(scheme)
+    except SchemeError:
+        return False
+    return True
+
+
 def emit(scheme: Scheme) -> Source:
     """The CUDA text of a scheme. Raises SchemeError for a scheme that is not a GPU pipeline."""
     pipeline = pipeline_of(scheme)

@@ -36,8 +36,8 @@ def check_scheme(scheme: Scheme) -> None:
             raise SchemeError(f"{s}: {s.dim} is summed over, so on a GPU it loops inside S({output})")
         if isinstance(s, Lambda) and s.dim in problem.reductions:
             raise SchemeError(f"{s}: {s.dim} is summed over; compose output dims instead")
-        if isinstance(s, Stage) and s.depth > 1:
-            raise SchemeError(f"{s}: several stages are for schemes with M; use S({s.tensor})")
+        if isinstance(s, Stage) and s.depth > 1 and (not of_matrices or s.tensor == output):
+            raise SchemeError(f"{s}: several stages are for the inputs of schemes with M; use S({s.tensor})")
         outside = [t for t in scheme.specifiers[: min(place, sums)] if isinstance(t, Tile) and t.worker in _THREADS]
         if isinstance(s, Stage) and s.tensor != output and outside:
             raise SchemeError(f"{s}: all threads of a block stage together, so {outside[0]} stands inside S({output})")

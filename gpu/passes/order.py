@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from gpu.passes.check_scheme import check_scheme
 from gpu.passes.matrices.copy_asynchronously import copy_asynchronously
+from gpu.passes.matrices.fill_ahead import fill_ahead
+from gpu.passes.matrices.load_ahead import load_ahead
 from gpu.passes.matrices.load_matrices import load_matrices
 from gpu.passes.matrices.multiply_matrices import multiply_matrices
 from gpu.passes.matrices.stage_matrices import stage_matrices
@@ -68,9 +70,11 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("stage matrices", stage_matrices, _has_matrix),
     Pass("copy asynchronously", lambda kernel, _: copy_asynchronously(kernel), _has_matrix),
     Pass("widen copies", lambda kernel, _: widen_copies(kernel)),
+    Pass("fill ahead", fill_ahead, _has_matrix),
     Pass("add zeros", lambda kernel, _: add_zeros(kernel)),
     Pass("multiply matrices", multiply_matrices, _has_matrix),
     Pass("load matrices", load_matrices, _has_matrix),
+    Pass("load ahead", lambda kernel, _: load_ahead(kernel), _has_matrix),
     Pass("swizzle", lambda kernel, _: swizzle(kernel), _has_matrix),
     Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
     Pass("place barriers", lambda kernel, _: place_barriers(kernel)),

@@ -1,4 +1,4 @@
-"""The CUDA text of a scheme of one stage, which passes make.
+"""The CUDA text of a scheme that passes make.
 
 emit_scheme(scheme) -> Source        of any scheme for a GPU
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.codegen.emit import VERSION, emit
+from gpu.codegen.emit import VERSION, emit, is_pipeline
 from gpu.codegen.loops.emit import emit_launch
 from gpu.codegen.program import Source
+from gpu.passes.check_scheme import check_scheme
 from gpu.passes.facts.workers import launches
 from gpu.passes.matrices.check_matrix import is_staged_once
 from gpu.passes.order import scheme_forms
@@ -22,12 +23,20 @@ MOST_SHARED = 227 << 10  # bytes that a block of the largest GPU may have
 
 
 def is_loops(scheme: Scheme) -> bool:
-    """Whether passes make the kernel, rather than a pipeline."""
-    return not isinstance(scheme.specifiers[-1], Matrix) or is_staged_once(scheme)
+    """Whether passes make the kernel, rather than a pipeline: what has one stage, and what no pipeline reads."""
+    if not isinstance(scheme.specifiers[-1], Matrix) or is_staged_once(scheme):
+        return True
+    if is_pipeline(scheme):
+        return False
+    try:
+        check_scheme(scheme)
+    except SchemeError:
+        return False  # the pipelines say what is wrong
+    return True
 
 
 def emit_scheme(scheme: Scheme) -> Source:
-    """The CUDA text of a scheme: by passes, or where it has several stages that of a pipeline.
+    """The CUDA text of a scheme: by passes, or where it has several stages that of a pipeline that reads it.
 
     Raises SchemeError for a scheme that is neither.
     """

@@ -2,8 +2,10 @@
 
 Read in this order:
 
+    accesses    what is elsewhere in buffers
     workers     the kinds of workers, their variables and their numbers
     reading     what a block of statements reads and writes
     divisors    by which numbers indices can be divided
+    rings       stages that take turns
     neighbours  what neighbours of a tile have in common
 """

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from gpu.passes.facts.accesses import moved
 from tiling.loops.index import ZERO, Index, constant, variable
-from tiling.loops.language import Body, Buffer, For, Kernel, Load, Operand, Statement, Store
-from tiling.loops.rewrite import with_own_values
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.language import Body, Buffer, For, Kernel
+from tiling.loops.walk import walk
 
 BLOCK, WARP, THREAD, MEMBER = "block", "warp", "thread", "member"
 KIND = {BLOCK: "block", WARP: "warp", THREAD: "thread", MEMBER: "lane"}
@@ -66,18 +66,7 @@ def of_each(name: str, team: Team, dtype: str) -> Buffer:
 def with_axis(body: Body, worker: str, names: Collection[str]) -> Body:
     """The block where these buffers have a first axis for workers: each works with a part of its own."""
 
-    def place(part: Operand) -> Operand | None:
-        return (
-            Load(part.buffer, (variable(worker), *part.at)) if isinstance(part, Load) and part.buffer in names else None
-        )
-
-    def statement(inner: Statement) -> Statement:
-        inner = with_own_values(inner, place)
-        if isinstance(inner, Store) and inner.buffer in names:
-            inner = Store(inner.buffer, (variable(worker), *inner.at), inner.value)
-        return with_blocks(inner, lambda block: tuple(map(statement, block)))
-
-    return tuple(map(statement, body))
+    return moved(body, names, lambda at: (variable(worker), *at))
 
 
 def launches(kernel: Kernel) -> list[For]:

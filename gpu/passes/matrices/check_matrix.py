@@ -1,10 +1,11 @@
-"""Which valid schemes that end with a warp's matrix instruction passes make a kernel of a GPU from: those of one stage.
+"""Which valid schemes that end with a warp's matrix instruction passes make a kernel of a GPU from.
 
-is_staged_once(scheme) -> bool       whether passes, rather than a pipeline, are asked for its kernel
+is_staged_once(scheme) -> bool       whether no pipeline makes its kernel
 """
 
 from __future__ import annotations
 
+from itertools import takewhile
 from math import prod
 
 from gpu.passes.matrices.instructions import COLUMNS, ROWS, WORDS
@@ -14,7 +15,7 @@ from tiling.scheme.specifiers import Lambda, Matrix, SchemeError, Stage, Tile, U
 
 
 def is_staged_once(scheme: Scheme) -> bool:
-    """Whether no input has more stages than one. All others are for the pipelines."""
+    """Whether no input has more stages than one, as every pipeline wants."""
     workers = {s.worker for s in scheme.specifiers if isinstance(s, Tile)}
     stages = [s for s in scheme.specifiers if isinstance(s, Stage)]
     return all(s.depth == 1 for s in stages) and workers.isdisjoint({"warpgroup", "cluster"})
@@ -36,6 +37,7 @@ def check_matrix(scheme: Scheme) -> None:
     for tensor in (problem.broadcast, problem.vector):
         if tensor.name not in staged:
             raise SchemeError(f"S({tensor.name}) is missing: matrix instructions take both inputs from shared memory")
+    _check_rings(scheme)
     for s in scheme.specifiers:
         if isinstance(s, Tile) and s.worker == "lane":
             raise SchemeError(f"{s}: the lanes of a warp share a matrix instruction: leave it out")
@@ -51,6 +53,25 @@ def check_matrix(scheme: Scheme) -> None:
         raise SchemeError(f"{named}: a warp loads two instructions' columns at once: use an even factor")
     if not any(isinstance(s, Tile) and s.worker == "warp" for s in scheme.specifiers):
         raise SchemeError(f"no T(…)@warp: it says how many warps a block has: T({rows},1)@warp for one")
+
+
+def _check_rings(scheme: Scheme) -> None:
+    """Raises SchemeError where stages have no loop of steps, or one ring would turn inside another one."""
+    specifiers = scheme.specifiers
+    stages = [place for place, s in enumerate(specifiers) if isinstance(s, Stage) and s.depth > 1]
+    if not stages:
+        return
+    begin = stages[0]
+    while isinstance(specifiers[begin - 1], Stage) and begin > 0:
+        begin -= 1
+    ring = tuple(takewhile(lambda s: isinstance(s, Stage), specifiers[begin:]))
+    loop = specifiers[begin - 1] if begin else None
+    if not isinstance(loop, Tile) or loop.worker or loop.dim[0] not in scheme.problem.reductions:
+        first = specifiers[stages[0]]
+        raise SchemeError(f"{first}: several stages take turns in a loop over what is summed: put it right inside T(…)")
+    if len({s.depth for s in ring if isinstance(s, Stage)}) > 1 or stages[-1] >= begin + len(ring):
+        named = " ".join(str(s) for s in specifiers if isinstance(s, Stage) and s.tensor != scheme.problem.output.name)
+        raise SchemeError(f"{named}: inputs share a ring of stages: give both one depth, side by side")
 
 
 def _check_roles(problem: Problem, matrix: Matrix) -> None:

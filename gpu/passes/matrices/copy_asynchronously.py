@@ -59,7 +59,7 @@ def copy_asynchronously(kernel: Kernel) -> Kernel:
         found: list[Statement] = []
         for statement in block:
             known = known_after(statement, known)
-            if isinstance(statement, For) and _stages(statement):
+            if isinstance(statement, For) and fills(statement):
                 (loop,) = statement.body
                 assert isinstance(loop, For)
                 found.append(replace(statement, body=(_copied(loop, buffers, known),)))
@@ -71,11 +71,12 @@ def copy_asynchronously(kernel: Kernel) -> Kernel:
     return replace(kernel, body=body(kernel.body, {}))
 
 
-def _stages(statement: Statement) -> bool:
-    """Whether a statement is the loop over threads that fill a tile."""
+def fills(statement: Statement) -> bool:
+    """Whether a statement is the loop over threads that fill tiles."""
     if not isinstance(statement, For) or statement.kind != THREADS_OF_BLOCK:
         return False
-    return all(isinstance(s, For) and s.name == ELEMENT for s in statement.body)
+    first = statement.body[0]
+    return isinstance(first, For) and first.name == ELEMENT
 
 
 def _copied(loop: For, buffers: Mapping[str, Buffer], known: Divisors) -> For:
@@ -105,7 +106,7 @@ def _together(body: Body) -> Body:
     found: list[Statement] = []
     filling: list[For] = []
     for statement in (*body, None):
-        if isinstance(statement, For) and _stages(statement):
+        if isinstance(statement, For) and fills(statement):
             filling.append(statement)
         elif statement is not None and isinstance(statement, Alloc) and filling:
             found.append(statement)  # tiles come before those who fill them

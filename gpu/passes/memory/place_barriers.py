@@ -9,7 +9,8 @@
 
 Barriers are derived, none is written by hand. What a thread wrote itself it may read, where equal loops deal out points
 to it. In a loop of the team, the end of an iteration comes before the beginning of the next one. Arrays with the
-same bytes of shared memory count as one. Source: RAW and WAR barriers of Triton.
+same bytes of shared memory count as one, different stages of a ring do not. What a copy brings by itself, other threads
+may read behind a barrier after the wait. Source: RAW and WAR barriers of Triton.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gpu.passes.facts.reading import buffers_of, loads_of
+from gpu.passes.facts.rings import are_apart, is_stage
 from gpu.passes.facts.workers import BLOCKS, KIND, MEMBER, THREAD, WARPS_OF_BLOCK, teams_are_warps
 from gpu.passes.rows.place_rows import bytes_of
-from tiling.loops.index import Index
+from tiling.loops.index import Index, variable
 from tiling.loops.language import (
     Address,
     Alloc,
@@ -35,19 +37,28 @@ from tiling.loops.language import (
     Kernel,
     Statement,
     Store,
+    Wait,
 )
-from tiling.loops.rewrite import operands_of, parts_of, places
+from tiling.loops.rewrite import operands_of, parts_of, places, substituted
 from tiling.loops.walk import inside, walk
+
+_MOST_STAGES = 16  # of a ring whose stages are told apart
 
 
 @dataclass(frozen=True)
 class _Access:
-    """An access to an array. dealt: the loops by which threads get their points; none where all threads access it."""
+    """An access to an array. dealt: the loops by which threads get their points; none where all threads access it.
+
+    stages: along each axis that of a ring, if it is the same for all threads; else None. lands: whether copies
+    end here that have begun before.
+    """
 
     buffer: str
     at: tuple[Index, ...]
     writes: bool
     dealt: tuple[object, ...]
+    stages: tuple[Index | None, ...] = ()
+    lands: bool = False
 
 
 _Accesses = frozenset[_Access]
@@ -72,7 +83,8 @@ def place_barriers(kernel: Kernel) -> Kernel:
             if isinstance(s, Alloc) and s.at is not None
         }
         warps = teams_are_warps(statement)
-        placing = _Placing(MEMBER if warps else THREAD, warps, changing, bytes_)
+        copied = frozenset(s.target.buffer for s in walk(statement.body) if isinstance(s, Copy))
+        placing = _Placing(MEMBER if warps else THREAD, warps, changing, copied, bytes_)
         return replace(statement, body=placing.body(statement.body, frozenset())[0])
 
     return replace(kernel, body=tuple(map(placed, kernel.body)), barriers=True)
@@ -88,11 +100,15 @@ def _written_places(body: Body) -> Iterator[Address]:
 
 @dataclass(frozen=True)
 class _Placing:
-    """name: of the variable of the team's threads. buffers: those that the launch writes to. bytes_: of shared ones."""
+    """name: of the variable of the team's threads. buffers: those that the launch writes to. bytes_: of shared ones.
+
+    copied: those that asynchronous copies write to.
+    """
 
     name: str
     of_warps: bool
     buffers: Mapping[str, Buffer]
+    copied: frozenset[str]
     bytes_: Mapping[str, tuple[int, int]]
 
     def body(self, body: Body, before: _Accesses) -> tuple[Body, _Accesses]:
@@ -104,19 +120,23 @@ class _Placing:
                 found.append(replace(statement, body=inner))
                 continue
             if isinstance(statement, For) and statement.kind == "serial":
-                _, after = self.body(statement.body, frozenset())
-                inner, after = self.body(statement.body, after)
-                # Before the loop, unless the iterations need the barrier anyway.
-                if self.body(statement.body, before | after)[0] != inner:
+                carried = self.carried(statement)
+                inner, after = self.body(statement.body, carried)
+                # Before the loop, unless the iterations have the barrier anyway.
+                if self.meets(before, replace(statement, body=inner)):
                     found.append(Barrier(KIND[self.name]))
                     before = frozenset()
                 found.append(replace(statement, body=inner))
-                before = before | after
+                before = before | _moved(after, statement, None)
                 continue
             if isinstance(statement, If):
                 one, other = self.body(statement.body, before), self.body(statement.otherwise, before)
                 found.append(If(statement.conditions, one[0], other[0]))
                 before = one[1] | other[1]
+                continue
+            if isinstance(statement, Barrier):
+                found.append(statement)
+                before = frozenset()
                 continue
             now = frozenset(self.accesses(statement, ()))
             if self.conflicts(before, now):
@@ -126,12 +146,32 @@ class _Placing:
             before |= now
         return tuple(found), before
 
+    def carried(self, loop: For) -> _Accesses:
+        """The accesses of iterations before, since the last barrier."""
+        found: _Accesses = frozenset()
+        for _ in range(_MOST_STAGES):
+            last = _moved(self.body(loop.body, found)[1], loop, -loop.step)
+            if last <= found:
+                return found
+            found |= last
+        return found | _moved(found, loop, None)
+
+    def meets(self, before: _Accesses, loop: For) -> bool:
+        """Whether a loop with its barriers needs one before it. With one in each step only the first step does."""
+        body = loop.body
+        if any(isinstance(s, Barrier) for s in body):
+            body = substituted(body, {loop.name: loop.start})
+        return self.body(body, before)[0] != body
+
     def conflicts(self, before: _Accesses, now: _Accesses) -> bool:
         """Whether what comes now needs a barrier before it."""
         return any(self.conflict(one, other) for one in now for other in before)
 
     def conflict(self, one: _Access, other: _Access) -> bool:
-        if not (one.writes or other.writes) or not self.meet(one.buffer, other.buffer):
+        """Whether an access needs a barrier after another one."""
+        if one.lands or not (one.writes or other.writes) or not self.meet(one.buffer, other.buffer):
+            return False
+        if one.buffer == other.buffer and any(a and b and are_apart(a, b) for a, b in zip(one.stages, other.stages)):
             return False
         same = one.buffer == other.buffer and one.at == other.at and one.dealt == other.dealt
         # Where an index is a sum of variables, two threads may meet at one place.
@@ -149,16 +189,18 @@ class _Placing:
 
     def accesses(self, statement: Statement, dealt: tuple[object, ...]) -> Iterator[_Access]:
         """The accesses to what changes. dealt: the loops around the statement that deal out points."""
+        if isinstance(statement, Wait):
+            yield from (_Access(name, (), True, (), lands=True) for name in self.copied if name in self.buffers)
         if isinstance(statement, Store) and statement.buffer in self.buffers:
-            yield _Access(statement.buffer, statement.at, True, dealt)
+            yield _access(statement.buffer, statement.at, True, dealt)
         for load in loads_of(statement):
             if load.buffer in self.buffers:
-                yield _Access(load.buffer, load.at, False, dealt)
+                yield _access(load.buffer, load.at, False, dealt)
         written = set(_written_places((statement,))) if isinstance(statement, (Copy, Do)) else set()
         for operand in operands_of(statement):
             for part in parts_of(operand):
                 if isinstance(part, Address) and part.buffer in self.buffers:
-                    yield _Access(part.buffer, part.at, part in written, (*dealt, statement))
+                    yield _access(part.buffer, part.at, part in written, (*dealt, statement))
         here = dealt
         for block in inside(statement):
             if isinstance(statement, For):
@@ -167,3 +209,20 @@ class _Placing:
                 if isinstance(each, Define):
                     here = (*here, each)
                 yield from self.accesses(each, here)
+
+
+def _access(buffer: str, at: tuple[Index, ...], writes: bool, dealt: tuple[object, ...]) -> _Access:
+    own = {each.name for each in dealt if isinstance(each, (For, Define))}
+    stages = tuple(index if is_stage(index) and own.isdisjoint(index.names()) else None for index in at)
+    return _Access(buffer, at, writes, dealt, stages)
+
+
+def _moved(accesses: _Accesses, loop: For, by: int | None) -> _Accesses:
+    """The accesses of an iteration, as seen from one so much further on; None: from behind the loop."""
+
+    def seen(index: Index | None) -> Index | None:
+        if index is None or loop.name not in index.names():
+            return index
+        return None if by is None else index.replaced({loop.name: variable(loop.name) + by})
+
+    return frozenset(replace(each, stages=tuple(map(seen, each.stages))) for each in accesses)

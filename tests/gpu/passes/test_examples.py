@@ -37,6 +37,7 @@ PROGRAMS: dict[str, tuple[str, dict]] = {
 TILES = "T(m,2)@block T(n,2)@block S(c) T(k,8) S(a) S(b) T(m,4)@warp T(m,8)@lane T(n,4)@lane U(k,8) U(m,2) U(n,16)"
 MATRICES = "T(m,2)@block T(n,2)@block S(c) T(k,2) S(a) S(b) T(m,2)@warp T(n,2)@warp U(k,2) U(m,2) U(n,4) M(m16n8k16)"
 OF_MATRICES = ("copy asynchronously", "multiply matrices", "load matrices", "swizzle")
+RING = "T(m,2)@block T(n,2)@block S(c) T(k,8) S(a, 3) S(b, 3) T(m,2)@warp T(n,2)@warp U(k,2) U(m,4) U(n,8) M(m16n8k16)"
 PRODUCT = matmul(m=128, n=128, k=64)
 SCHEMES: dict[str, tuple[Problem, str]] = {
     "compute in f32": (matmul(m=128, n=128, k=64, dtype="f16"), TILES),
@@ -49,6 +50,7 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
         "T(nhw,2)@block S(y) T(rsc,3) S(x) S(w) T(nhw,2)@warp T(k,1)@warp U(rsc,2) U(nhw,2) U(k,2) M(nhw16k8rsc16)",
     ),
     **{name: (matmul(m=128, n=128, k=64, dtype="f16"), MATRICES) for name in OF_MATRICES},
+    **{name: (matmul(m=256, n=256, k=256, dtype="f16"), RING) for name in ("fill ahead", "load ahead")},
     "add zeros": (
         conv2d(n=1, c=4, h=6, w=8, k=8, r=3, s=3, padding=1),
         "T(h,3)@block S(y) T(c,2) T(r,3) S(x) S(w) T(w,8)@lane T(k,4)@lane U(s,3) U(c,2) U(h,2) U(k,2)",

@@ -14,7 +14,8 @@ from tests.support.gpu.cases import integers
 from tests.support.gpu.schemes import SCHEMES, expected, interpreted, scheme_of
 from tests.support.programs.programs import lines
 from tiling.loops.index import constant, variable
-from tiling.loops.language import Alloc, If
+from tiling.loops.language import Alloc, For, If, Kernel, Wait
+from tiling.loops.listing import listing
 from tiling.loops.passes import names
 from tiling.loops.walk import walk
 from tiling.operators import matmul
@@ -96,6 +97,57 @@ def test_register_tiles_of_composed_rows_have_names_of_their_own():
     assert found == ["acc", "acc_2"]
 
 
+def test_stages_of_a_ring_take_turns():
+    text = lines(forms("matrices in a ring")["fill ahead"])
+    assert "X_tile[3, 16, 16] of f16 in shared memory" in text
+    for line in ("for ahead in 0..32 by 16:", "wait until 1 groups are pending", "if k + 32 < 80:"):
+        assert line in text
+    for stage in ("ahead / 16 % 3", "(k + 32) / 16 % 3"):
+        assert any(line.startswith("copy 8 elements") and f"X_tile[{stage}, " in line for line in text)
+
+
+def test_a_ring_that_threads_fill_waits_for_no_copy():
+    text = lines(forms("matrices in a ring, threads copy")["fill ahead"])
+    assert not any("wait" in line or "commit" in line for line in text)
+
+
+def test_a_ring_has_no_more_stages_than_steps_can_be_under_way():
+    scheme = parse(matmul(m=16, n=16, k=24, dtype="f16"), "S(c) T(k,2) S(a, 9) S(b, 9) T(m,1)@warp U(n,2) M(m16n8k16)")
+    text = lines(dict(scheme_forms(scheme))["fill ahead"])
+    assert "X_tile[3, 16, 16] of f16 in shared memory" in text and not any("if k + " in line for line in text)
+
+
+def test_words_of_the_next_part_are_loaded_before_this_one_is_multiplied():
+    kernel = forms("matrices loaded ahead")["load ahead"]
+    assert "X_part[1, 32, 2, 1, 4] of f16x2 in registers" in lines(kernel)
+    (loop,) = (s for s in walk(kernel.body) if isinstance(s, For) and s.name == "k")
+    kinds = [line.split("(")[0] for line in listing(Kernel((), loop.body)).splitlines() if "(to:" in line]
+    a, b, multiply = "get_matrices", "get_matrices_across", "mma_m16n8k16_f16"
+    assert [kind.strip() for kind in kinds] == [a, b, multiply, a, b, multiply]
+    waits = [number for number, s in enumerate(loop.body) if any(isinstance(each, Wait) for each in walk((s,)))]
+    assert waits == [len(loop.body) - 2]
+
+
+@pytest.mark.parametrize(
+    "name, why",
+    [
+        ("matrices in a ring", "a step has one part"),
+        ("matrices in a ring, threads copy", "threads copy"),
+        ("matrices", "there is one stage"),
+    ],
+)
+def test_nothing_is_loaded_ahead_where(name, why):
+    stages = forms(name)
+    assert stages["load ahead"] == stages["load matrices"], why
+
+
+def test_two_parts_that_take_too_many_registers_are_loaded_one_by_one():
+    text = "S(c) T(k,2) S(a, 2) S(b, 2) T(m,1)@warp U(k,2) U(m,4) U(n,{}) M(m16n8k16)"
+    for columns, ahead in ((8, True), (16, False)):
+        stages = dict(scheme_forms(parse(matmul(m=64, n=8 * columns, k=64, dtype="f16"), text.format(columns))))
+        assert (stages["load ahead"] != stages["load matrices"]) == ahead
+
+
 PROBLEM = matmul(m=64, n=64, k=8)
 
 
@@ -124,3 +176,18 @@ def test_tf32_needs_matrix_instructions():
     scheme = parse(matmul(m=64, n=64, k=8, dtype="tf32"), "S(c) R(k) T(m,8)@lane T(n,4)@lane U(m,8) U(n,16)")
     with pytest.raises(SchemeError, match="by matrix instructions alone"):
         list(scheme_forms(scheme))
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("S(c) S(a, 3) T(k,2) S(b) T(m,1)@warp U(n,2) M(m16n8k16)", r"S\(a, 3\): several stages take turns"),
+        ("S(c) T(k,2) S(a, 3) S(b) T(m,1)@warp U(n,2) M(m16n8k16)", r"S\(a, 3\) S\(b\): inputs share a ring"),
+        ("S(c) T(k,2) S(a, 3) S(b, 2) T(m,1)@warp U(n,2) M(m16n8k16)", "inputs share a ring"),
+        ("S(c) T(k,2) S(a, 3) T(k,1) S(b, 3) T(m,1)@warp U(n,2) M(m16n8k16)", "inputs share a ring"),
+        ("S(c, 2) T(k,2) S(a) S(b) T(m,1)@warp U(n,2) M(m16n8k16)", "S"),
+    ],
+)
+def test_rings_that_cannot_turn_are_refused(text, words):
+    with pytest.raises(SchemeError, match=words):
+        list(scheme_forms(parse(matmul(m=16, n=16, k=32, dtype="f16"), text)))

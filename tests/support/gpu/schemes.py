@@ -89,6 +89,18 @@ _CASES = {
         matmul(m=10, n=11, k=12, dtype="tf32"),
         f"{_MATRICES} T(m,1)@warp T(n,2)@warp U(n,2) M(m16n8k8)",
     ),
+    "matrices in a ring": (
+        matmul(m=13, n=12, k=72, dtype="f16", transpose_b=True),
+        "S(c) T(k,5) S(a, 3) S(b, 3) T(m,1)@warp U(n,2) M(m16n8k16)",
+    ),
+    "matrices in a ring, threads copy": (
+        matmul(m=16, n=15, k=35, dtype="bf16"),
+        "S(c) T(k,3) S(a, 2) S(b, 2) T(m,1)@warp U(n,2) M(m16n8k16)",
+    ),
+    "matrices loaded ahead": (
+        matmul(m=9, n=16, k=88, dtype="f16"),
+        "S(c) T(k,3) S(a, 2) S(b, 2) T(m,1)@warp U(k,2) U(n,2) M(m16n8k16)",
+    ),
     "matrices of a convolution": (
         conv2d(n=1, c=4, h=5, w=3, k=9, r=3, s=1, padding=((1, 1), (0, 0)), dtype="f16", filters="krsc"),
         "S(y) T(rsc,1) S(x) S(w) T(nhw,1)@warp U(k,2) M(nhw16k8rsc16)",

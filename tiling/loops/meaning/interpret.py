@@ -70,7 +70,7 @@ from tiling.loops.language import (
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.lanes import read_all, side_by_side
 from tiling.loops.meaning.memory import NUMPY, Fault, Given, by_lane, complete, undefined
-from tiling.loops.meaning.scope import Scope
+from tiling.loops.meaning.scope import Copies, Scope
 from tiling.loops.meaning.workers import Memory, Workers
 from tiling.loops.walk import walk
 
@@ -93,7 +93,7 @@ def interpret(
     for buffer in kernel.arrays:
         shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
         scope.arrays[buffer.name] = complete(buffer.name, given[buffer.name].reshape(shape), Memory(workers))
-    team = [replace(scope.inner(), raised=set(), shapes={}, waiting=[[]]) for _ in range(threads)]
+    team = [replace(scope.inner(), raised=set(), shapes={}, copies=Copies()) for _ in range(threads)]
     for number, thread in enumerate(team):
         thread.numbers |= {THREAD: number, THREADS: threads}
     _run_team(kernel.body, team)
@@ -180,8 +180,7 @@ def _for_workers(statement: For, scope: Scope) -> None:
     for number in range(statement.start.at(scope.numbers), statement.stop.at(scope.numbers), statement.step):
         scope.numbers[statement.name] = number
         workers.now = (*group, (statement.kind, number)) if workers.barriers else group
-        # A worker waits for its own copies.
-        run(statement.body, replace(scope, waiting=[[]]))
+        run(statement.body, replace(scope, copies=scope.copies.worker(statement.kind, number)))
     scope.numbers.pop(statement.name, None)
     workers.now = group
     if not group:
@@ -271,7 +270,7 @@ def _do(statement: Do, scope: Scope) -> None:
 
 def _call(statement: Call, scope: Scope) -> None:
     function = scope.functions[statement.function]
-    inner = Scope(scope.functions, waiting=scope.waiting, shapes=scope.shapes, team=scope.team, workers=scope.workers)
+    inner = Scope(scope.functions, copies=scope.copies, shapes=scope.shapes, team=scope.team, workers=scope.workers)
     for (name, _), address in zip(function.views, statement.views, strict=True):
         inner.arrays[name] = scope.arrays[address.buffer].moved(name, scope.at(address.at))
     for name, number in zip(function.numbers, statement.numbers, strict=True):
@@ -282,16 +281,21 @@ def _call(statement: Call, scope: Scope) -> None:
 
 
 def _copy(statement: Copy, scope: Scope) -> None:
-    scope.waiting[-1].append((statement, scope.inner()))
+    scope.copies.groups[-1].append((statement, scope.inner()))
+    # Its target changes from now on, for whoever looks.
+    target, at = scope.arrays[statement.target.buffer], scope.at(statement.target.at)
+    for element in range(statement.count):
+        target.meet((*at[:-1], at[-1] + element))
 
 
 def _commit(statement: Commit, scope: Scope) -> None:
-    scope.waiting.append([])
+    scope.copies.groups.append([])
 
 
 def _wait(statement: Wait, scope: Scope) -> None:
-    complete = scope.waiting[: max(0, len(scope.waiting) - 1 - statement.pending)]
-    del scope.waiting[: len(complete)]
+    groups = scope.copies.groups
+    complete = groups[: max(0, len(groups) - 1 - statement.pending)]
+    del groups[: len(complete)]
     for copy, where in (each for group in complete for each in group):
         source, target = where.arrays[copy.source.buffer], where.arrays[copy.target.buffer]
         begin, end = where.at(copy.source.at), where.at(copy.target.at)

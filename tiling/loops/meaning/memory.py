@@ -70,11 +70,16 @@ class Array:
 
     def write(self, at: tuple[int, ...], element: Given) -> None:
         """The element at an index becomes a number. Raises Race where another worker may read or write it."""
+        place = self.meet(at)
+        self.elements[place] = element
+        self.written[place] = True
+
+    def meet(self, at: tuple[int, ...]) -> tuple[int, ...]:
+        """The place of an element that this worker changes. Raises Race where another one may read or write it."""
         place = self.place(at)
         if self.memory is not None and self.memory.workers.now:
             self.memory.note_write(*self.touched(place))
-        self.elements[place] = element
-        self.written[place] = True
+        return place
 
     def touched(self, place: tuple[int, ...]) -> tuple[Place, int, int]:
         """An element for messages, the byte of its memory where it begins, and its bytes."""

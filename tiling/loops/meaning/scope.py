@@ -12,19 +12,31 @@ from tiling.loops.meaning.workers import Workers
 
 
 @dataclass
+class Copies:
+    """The asynchronous copies of a worker: groups, the last one still open. of: those of the workers inside it."""
+
+    groups: list[list[tuple[Copy, Scope]]] = field(default_factory=lambda: [[]])
+    of: dict[tuple[str, int], Copies] = field(default_factory=dict)
+
+    def worker(self, kind: str, number: int) -> Copies:
+        """Those of a worker inside this one, wherever it started them."""
+        return self.of.setdefault((kind, number), Copies())
+
+
+@dataclass
 class Scope:
     """The names of a block and of the blocks outside it.
 
-    numbers: the values of variables; those of flags are 0 and 1. waiting: groups of asynchronous
-    copies, the last one still open. raised: the flags that `RaiseFlag` has named. shapes: those of tile registers. own:
-    the registers that this very block has named. team: the buffers that all threads share. workers: who runs this.
+    numbers: the values of variables; those of flags are 0 and 1. copies: those that the worker waits for. raised: the
+    flags that `RaiseFlag` has named. shapes: those of tile registers. own: the registers that this very block has
+    named. team: the buffers that all threads share. workers: who runs this.
     """
 
     functions: Mapping[str, Function]
     arrays: dict[str, Array] = field(default_factory=dict)
     registers: dict[str, Given | None] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
-    waiting: list[list[tuple[Copy, Scope]]] = field(default_factory=lambda: [[]])
+    copies: Copies = field(default_factory=Copies)
     raised: set[str] = field(default_factory=set)
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
@@ -34,7 +46,7 @@ class Scope:
     def inner(self) -> Scope:
         names = dict(self.arrays), dict(self.registers), dict(self.numbers)
         return Scope(
-            self.functions, *names, self.waiting, self.raised, self.shapes, team=self.team, workers=self.workers
+            self.functions, *names, self.copies, self.raised, self.shapes, team=self.team, workers=self.workers
         )
 
     def holds(self, condition: Condition) -> bool:

@@ -1,0 +1,42 @@
+"""Stages of a ring: which one a step of a loop has, and whether two steps have different ones."""
+
+from __future__ import annotations
+
+from tiling.loops.index import Index, Part, variable
+from tiling.loops.language import For
+
+
+def stage_of(loop: For, stages: int, ahead: int = 0) -> Index:
+    """The stage of so many steps after the one that the loop is at."""
+    return (variable(loop.name) - loop.start + ahead * loop.step) // loop.step % stages
+
+
+def is_stage(index: Index) -> bool:
+    """Whether an index counts the stages of a ring, or is a number."""
+    return index.is_constant or _stage(index) is not None
+
+
+def are_apart(one: Index, other: Index) -> bool:
+    """Whether two stages are different ones, whatever the step that their variables stand at."""
+    if one.is_constant and other.is_constant:
+        return one != other
+    a, b = _stage(one), _stage(other)
+    if a is None or b is None or a[1:] != b[1:]:
+        return False
+    between, (_, by, stages) = a[0] - b[0], a
+    return between.is_constant and between.offset % by == 0 and between.offset // by % stages != 0
+
+
+def _stage(index: Index) -> tuple[Index, int, int] | None:
+    """Of (place / by) % stages the three; None for another index."""
+    ((term, coefficient),) = index.terms if len(index.terms) == 1 else ((None, 0),)
+    if not isinstance(term, Part) or term.operation != "%" or coefficient != 1 or index.offset:
+        return None
+    if not term.right.is_constant:
+        return None
+    left, stages = term.left, term.right.offset
+    ((inner, times),) = left.terms if len(left.terms) == 1 else ((None, 0),)
+    if isinstance(inner, Part) and inner.operation == "/" and times == 1 and inner.right.is_constant:
+        by = inner.right.offset
+        return inner.left + left.offset * by, by, stages
+    return left, 1, stages

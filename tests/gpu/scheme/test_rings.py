@@ -1,0 +1,146 @@
+"""Rings of stages that passes make: exact on the twin, and nothing left where something is removed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from gpu.codegen.loops.scheme import emit_loops, emit_scheme, is_loops
+from gpu.passes.order import scheme_forms
+from gpu.runtime.compiler.compile import compile_cubin
+from gpu.twin.launch import TwinError
+from tests.support.gpu.cases import product_scheme
+from tests.support.gpu.compiling import needs_nvrtc
+from tests.support.gpu.schemes import interpreted, on_twin, scheme_of
+from tiling.loops.language import Barrier, Commit, Wait
+from tiling.loops.meaning.memory import Fault
+from tiling.loops.meaning.workers import Race
+from tiling.loops.walk import walk, with_blocks
+from tiling.operators import conv2d, in_layout, matmul
+from tiling.text.notation import parse
+
+RINGS = ["matrices in a ring", "matrices in a ring, threads copy", "matrices loaded ahead"]
+
+
+@pytest.mark.parametrize("depth, unrolled", [(2, (2, 2, 1)), (3, (1, 2, 2)), (5, (2, 2, 4))], ids=str)
+@pytest.mark.parametrize("k", [15, 36, 200])
+def test_products_of_any_depth_are_exact(depth, unrolled, k):
+    problem = matmul(m=35, n=21, k=k, dtype="f16", transpose_b=True)
+    assert on_twin(product_scheme(problem, warps=(1, 2), unrolled=unrolled, depth=depth), seeds=(0,))
+
+
+@pytest.mark.parametrize(
+    "problem, text",
+    [
+        (  # the ring begins anew for each tap
+            conv2d(n=1, c=48, h=5, w=6, k=16, r=3, s=1, padding=((1, 1), (0, 0)), dtype="f16", filters="krsc"),
+            "T(nhw,2)@block S(y) T(r,3) T(s,1) T(c,3) S(x, 2) S(w, 2) T(nhw,1)@warp U(k,2) M(nhw16k8c16)",
+        ),
+        (  # channels first, which no pipeline takes
+            in_layout(conv2d(n=2, c=48, h=3, w=9, k=16, r=1, s=1, dtype="f16"), "nchw"),
+            "T(n,2)@block T(h,3)@block S(y) T(c,3) T(r,1) T(s,1) S(x, 2) S(w, 2) T(w,1)@warp U(k,2) M(w16k8c16)",
+        ),
+        (  # a is staged for several tiles of columns, b in a ring
+            matmul(m=32, n=64, k=64, dtype="bf16"),
+            "S(a) T(n,2) S(c) T(k,2) S(b, 2) T(m,2)@warp T(n,2)@warp U(k,2) U(n,2) M(m16n8k16)",
+        ),
+        (  # steps in two loops: the inner ones make a ring
+            matmul(m=32, n=16, k=200, dtype="tf32"),
+            "S(c) T(k,2) T(k,7) S(a, 3) S(b, 3) T(m,2)@warp U(k,2) U(n,2) M(m16n8k8)",
+        ),
+    ],
+    ids=["taps", "channels first", "staged outside", "two loops"],
+)
+def test_loops_outside_are_free(problem, text):
+    scheme = parse(problem, text)
+    assert on_twin(scheme, emit_scheme(scheme))
+
+
+def test_a_pipeline_makes_what_it_reads():
+    problem = matmul(m=64, n=64, k=64, dtype="f16")
+    assert not is_loops(product_scheme(problem, depth=3))
+    assert not is_loops(parse(problem, product_scheme(problem, depth=3).text.replace("S(a, 3)", "S(a, 2)")))  # neither
+
+
+def survives(scheme, text) -> bool:
+    """Whether a changed text still gives the right result, and the twin finds nothing wrong."""
+    source = emit_loops(scheme)
+    assert text != source.text
+    try:
+        return on_twin(scheme, replace(source, text=text), seeds=range(4))
+    except TwinError:
+        return False
+
+
+@pytest.mark.parametrize("name", RINGS)
+def test_nothing_is_one_too_many(name):
+    scheme = scheme_of(name)
+    text = emit_loops(scheme).text
+    found = list(re.finditer(r"(__syncthreads|cp_async_commit|cp_async_wait|copy_async_\d+|mma_\w+)\(.*\);", text))
+    assert found
+    for place in found:
+        assert not survives(scheme, text[: place.start()] + text[place.end() :]), place[0]
+
+
+@pytest.mark.parametrize("name", ["matrices in a ring", "matrices loaded ahead"])
+def test_no_wait_may_leave_a_group_more(name):
+    text = emit_loops(scheme_of(name)).text
+    for place in re.finditer(r"cp_async_wait\((\d)\)", text):
+        more = f"{text[: place.start()]}cp_async_wait({int(place[1]) + 1}){text[place.end() :]}"
+        assert not survives(scheme_of(name), more)
+
+
+def test_a_ring_of_one_stage_fewer_is_found():
+    """Who fills a stage that others still read: the tiles have two stages, the copies go on as with three."""
+    scheme = scheme_of("matrices in a ring")
+    text = emit_loops(scheme).text
+    assert not survives(scheme, text.replace("% 3)", "% 2)"))
+
+
+@pytest.mark.parametrize("name", ["matrices in a ring", "matrices loaded ahead"])
+@pytest.mark.parametrize("kind", [Barrier, Wait, Commit])
+def test_the_interpreter_misses_each_of_them(name, kind):
+    """Without it a thread reads what nothing has brought there, or what others may not have."""
+    scheme = scheme_of(name)
+    kernel = list(scheme_forms(scheme))[-1][1]
+    places = [s for s in walk(kernel.body) if isinstance(s, kind)]
+    assert places
+    for number in range(len(places)):
+        count = 0
+
+        def without(body, number=number):
+            nonlocal count
+            found = []
+            for statement in body:
+                if isinstance(statement, kind):
+                    count += 1
+                    if count - 1 == number:
+                        continue
+                found.append(with_blocks(statement, without))
+            return tuple(found)
+
+        changed = replace(kernel, body=without(kernel.body))
+        try:
+            same = (interpreted(scheme, changed) == interpreted(scheme, kernel)).all()
+        except (Fault, Race):
+            continue
+        assert not same, f"{kind.__name__} {number}"
+
+
+def test_a_step_has_one_barrier():
+    for name in RINGS:
+        kernel = list(scheme_forms(scheme_of(name)))[-1][1]
+        (loop,) = (s for s in walk(kernel.body) if getattr(s, "name", "") == "k" and hasattr(s, "body"))
+        assert sum(isinstance(s, Barrier) for s in walk(loop.body)) == 1
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("warps, unrolled", [((2, 2), (4, 8, 2)), ((4, 2), (2, 4, 4))], ids=str)
+def test_large_tiles_compile_without_spills(architecture, transposed, warps, unrolled):
+    problem = matmul(m=4096, n=4096, k=4096, dtype="f16", transpose_b=transposed)
+    scheme = product_scheme(problem, warps=warps, unrolled=unrolled, depth=3)
+    assert compile_cubin(emit_loops(scheme), architecture).spilled == 0
