@@ -20,6 +20,7 @@ from graph.library.kernels import Kernel, Kernels, Work, by_dtype, products_of
 from graph.library.text import check_name, library
 from graph.model.language import Model, ModelError
 from graph.model.regions import kernel_steps
+from graph.passes.fuse import fused_maps
 from graph.passes.in_place import joined_in_place
 from graph.passes.layouts import priced, with_layouts
 from graph.passes.narrow import with_narrow_products
@@ -152,9 +153,11 @@ class Plan:
         """The model of these steps."""
         problems = dict.fromkeys([*products_of(works_of(graph)), *priced(graph)])
         chosen = self.choices(problems)
-        graph = joined_in_place(with_layouts(graph, lambda problem: chosen[problem].seconds))
+        laid = with_layouts(graph, lambda problem: chosen[problem].seconds)
+        # What rounds the sums of bytes reads them in their order only now.
+        graph = joined_in_place(fused_maps(laid, lambda problem: problem.dtype == "int8"))
         products = products_of(works_of(graph))
-        # Some write into parts of wider arrays only now.
+        # Some write into parts of wider arrays, or have an epilogue, only now.
         chosen |= self.choices(problem for problem in products if problem not in chosen)
         kernels = Kernels(self.backend)
         kept = {problem: in_models.chosen(self.backend(problem.dtype), problem) for problem in products}

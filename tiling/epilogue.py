@@ -23,10 +23,11 @@ from tiling.problem import Problem, ProblemError
 from tiling.value import Apply, Array, Epilogue, Number, Sum, Value, parts
 
 # The functions and their numbers of arguments. Names and definitions are PyTorch's, as in clamp(v, low, high). gelu is
-# the exact form with erf, gelu_tanh that of `approximate="tanh"`.
+# the exact form with erf, gelu_tanh that of `approximate="tanh"`. round_mul(y, s) is the whole number nearest to y*s,
+# which is not rounded before.
 FUNCTIONS = {
     **{"relu": 1, "relu6": 1, "leaky_relu": 2, "hardsigmoid": 1, "hardswish": 1},
-    **{"abs": 1, "min": 2, "max": 2, "clamp": 3},
+    **{"abs": 1, "min": 2, "max": 2, "clamp": 3, "round_mul": 2},
     **{"exp": 1, "tanh": 1, "sigmoid": 1, "silu": 1, "gelu": 1, "gelu_tanh": 1},
 }
 PER_CHANNEL = ("b", "bias", "scale", "shift")

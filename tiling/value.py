@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
-_WHOLE = {"add", "sub", "mul", "neg", "relu", "relu6", "leaky_relu", "abs", "min", "max", "clamp"}
+_WHOLE = {"add", "sub", "mul", "neg", "relu", "relu6", "leaky_relu", "abs", "min", "max", "clamp", "round_mul"}
 
 
 @dataclass(frozen=True)

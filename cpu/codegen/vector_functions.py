@@ -74,25 +74,20 @@ static inline $V exp_of_half($V v, $V low)
 }""",
 }
 
-# How a GELU finds the square of a, and what was rounded off of it, where products and sums are rounded once. The other
-# way is in the table: there the roundings of the quotient would come to 8.4 ulp.
-_BY_FMA = "    const $V square = a * a, rest = fma[a, a, -square];"
-# The first square is of 12 bits, and so exact.
-_BY_HALVES = """\
-    const $V upper = ($V)((bits)a & -4096), most = upper * upper, more = (a - upper) * (a + upper);
-    const $V square = most + more, rest = more - (square - most);"""
-_GELU_BY_QUOTIENT = """\
+# Where one instruction multiplies and adds, and rounds once; the other way is in the table. There the roundings of the
+# quotient of a GELU would come to 8.4 ulp.
+_BY_ONCE = {
+    "gelu_of": """\
 
 /* max(v, 0) - |v| P(-|v|), with P the probability of a normal deviate below its argument. P(-a) is e^(-a^2/2) times a
  * quotient of polynomials, fitted minimax on 0 <= a <= 15 to a relative error of 2^-27; none of their coefficients is
- * negative, so nothing cancels. For large a the rounding of a^2 would show in e^(-a^2/2), so its rest is kept: what an
- * FMA finds was rounded off, or a sum with the square of the upper 12 bits, which is exact. |v| is kept where
- * v < -15, for the product of an infinite v and 0 is no number.
+ * negative, so nothing cancels. For large a the rounding of a^2 would show in e^(-a^2/2), so its rest is kept, which an
+ * FMA finds. |v| is kept where v < -15, for the product of an infinite v and 0 is no number.
  * Error: below 8 ulp. */
 static inline $V gelu_of($V v)
 {
     const $V below = abs_of(smaller[constant(15.0f), v]), a = smaller[constant(15.0f), below];
-$SQUARE
+    const $V square = a * a, rest = once[a, a, -square];
     $V p = constant(0.398946553f);
     p = p * a + constant(3.92701101f);
     p = p * a + constant(17.672163f);
@@ -105,7 +100,17 @@ $SQUARE
     q = q * a + constant(96.0624313f);
     const $V tail = exp_of_half(square, rest) * p / q;
     return larger[constant(0.0f), v] - below * tail;
-}"""
+}""",
+    "round_mul_of": """\
+
+/* The whole number nearest to a * b, of two the even one: beside 1.5 * 2^23 an f32 has no place for a fraction. From
+ * |a * b| = 2^22 on it is the product, off by at most 2 ulp. */
+static inline $V round_mul_of($V a, $V b)
+{
+    const $V shift = constant(12582912.0f);
+    return once[a, b, shift] - shift;
+}""",
+}
 
 # Where masks choose. gcc 12 makes four instructions of what stands in the table, two of which each maximum of a chain
 # waits for: with these a softmax of 6144 x 512 takes 552 us and not 605 (one thread of a Zen 5).
@@ -195,14 +200,17 @@ static inline $V exp_of_half($V v, $V low) { return exp_of_sum(constant(-0.5f) *
     "sharp_exp_of": "static inline $V sharp_exp_of($V v) { return exp_of(v); }",
     "expm1_of": """\
 
-/* e^v - 1 = 2^n (e^r - 1) + (2^n - 1), which loses nothing near 0. Below -30 it is -1. */
+/* e^v - 1 = 2^n (e^r - 1) + (2^n - 1), which loses nothing near 0, of the sign of v. Below -30 it is -1. Error: below 3
+ * ulp. */
 static inline $V expm1_of($V v)
 {
     bits n;
     $V whole;
     const $V near = max_of(constant(-30.0f), min_of(constant(1.0f), v));
     const $V r = rest_of(near, constant(-0.0f), &n, &whole), power = power_of_2(n);
-    return choose(v < constant(1.0f), expm1_near_0(r) * power + (power - constant(1.0f)), exp_of(v) - constant(1.0f));
+    const $V below = expm1_near_0(r) * power + (power - constant(1.0f));
+    const $V found = choose(v < constant(1.0f), below, exp_of(v) - constant(1.0f));
+    return ($V)((bits)found | ((bits)v & (bits)constant(-0.0f)));
 }""",
     "tanh_of": """\
 
@@ -214,14 +222,17 @@ static inline $V tanh_of($V v)
     $V whole;
     const $V r = rest_of(max_of(constant(-30.0f), constant(-2.0f) * abs_of(v)), constant(-0.0f), &n, &whole);
     const $V power = power_of_2(n), t = expm1_near_0(r) * power + (power - constant(1.0f));
-    return ($V)((bits)(-t / (t + constant(2.0f))) | ((bits)v & (bits)constant(-0.0f)));
+    return ($V)((bits)((constant(0.0f) - t) / (t + constant(2.0f))) | ((bits)v & (bits)constant(-0.0f)));
 }""",
     "sigmoid_of": """\
 
-/* 1 / (1 + e^-v), which is 0 where e^-v is infinite. Error: below 3 ulp. */
+/* 1 / (1 + e^-v), which is 0 where e^-v is infinite, below v = -88.7, and then off by at most 2^-127. Error: below 3
+ * ulp. */
 static inline $V sigmoid_of($V v) { return constant(1.0f) / (constant(1.0f) + sharp_exp_of(-v)); }""",
     "silu_of": """\
-static inline $V silu_of($V v) { return v / (constant(1.0f) + sharp_exp_of(-v)); } /* Error: below 3 ulp. */""",
+
+/* v / (1 + e^-v). Below v = -88.7, where e^-v is infinite, it is -0, and off by at most 2^-119. Error: below 3 ulp. */
+static inline $V silu_of($V v) { return v / (constant(1.0f) + sharp_exp_of(-v)); }""",
     "gelu_of": """\
 
 /* v times P, the probability of a normal deviate below v. The tail P(-|v|) = e^(-v^2/2) q(|v|), where q is a polynomial
@@ -305,6 +316,16 @@ static inline $V log_of($V v)
     const $V special = choose(v == zero, -infinite, choose(v < zero, constant(__builtin_nanf("")), v));
     return choose((v > zero) & (v < infinite), (rest + f) + e * constant(0.693359375f), special);
 }""",
+    "round_mul_of": """\
+
+/* The whole number nearest to a * b, of two the even one: beside 1.5 * 2^52 an f64 has no place for a fraction. */
+static inline $V round_mul_of($V a, $V b)
+{
+    const double shift = 6755399441055744.0;
+    for (int lane = 0; lane < $LANES; ++lane)
+        a[lane] = (float)((double)a[lane] * b[lane] + shift - shift);
+    return a;
+}""",
     "log1p_of": """\
 
 /* log(1 + v). What v loses where 1 is added is a factor of log near 1: v / ((1 + v) - 1). */
@@ -324,7 +345,7 @@ _FIELDS = {  # of each form that texts use, in their order
     "no_number": ("v", "found"),
     "scale": ("v", "least", "p", "n"),
     "lookup": ("n", "table"),
-    "fma": ("x", "w", "acc"),
+    "once": ("a", "b", "c"),
     "constant": ("s",),
 }
 _COMMENT = re.compile(r"/\*.*?\*/", re.S)  # may speak of other functions
@@ -347,18 +368,16 @@ def _texts(isa: Isa) -> dict[str, str]:
     """The texts for an instruction set."""
     by_table = _BY_TABLE if isa.scale else {}  # before those that call them
     by_mask = _BY_MASK if isa.no_number else {}
-    found = by_table | by_mask | _TEXTS | by_table | by_mask
-    if "fma" in isa.cpu_flags:
-        square = _BY_FMA if isa.numbers is None else _BY_HALVES
-        found["gelu_of"] = _GELU_BY_QUOTIENT.replace("$SQUARE", square)
-    return found
+    by_once = _BY_ONCE if isa.once else {}
+    return by_table | by_mask | _TEXTS | by_table | by_mask | by_once
 
 
 def _written(text: str, isa: Isa) -> str:
     """A text with the instruction set's own words."""
     forms = {"larger": isa.larger, "smaller": isa.smaller, "no_number": isa.no_number, "scale": isa.scale}
-    forms |= {"lookup": isa.lookup, "fma": isa.fma.text, "constant": isa.constant}
-    words = {"$V": isa.vector_type, "$BYTES": str(isa.lanes * 4), "$SIXES": ", ".join(["6"] * isa.lanes)}
+    forms |= {"lookup": isa.lookup, "once": isa.once, "constant": isa.constant}
+    words = {"$V": isa.vector_type, "$BYTES": str(isa.lanes * 4), "$LANES": str(isa.lanes)}
+    words |= {"$SIXES": ", ".join(["6"] * isa.lanes)}
     powers = [float(np.float32(2 ** (k / 16))) for k in range(16)]
     rests = [k / 16 - log2(power) for k, power in enumerate(powers)]
     words |= {"$SIXTEENTHS": _listed(powers), "$ROUNDED_OFF": _listed(rests)}

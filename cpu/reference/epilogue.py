@@ -82,6 +82,12 @@ def _mul(a: Bounded, b: Bounded) -> Bounded:
     return _rounded(a.value * b.value, np.abs(a.value) * b.error + np.abs(b.value) * a.error + a.error * b.error)
 
 
+def _round_mul(a: Bounded, b: Bounded) -> Bounded:
+    product = _mul(a, b)
+    exact = (a.error == 0) & (b.error == 0) & (np.abs(product.value) < 2.0**22)
+    return Bounded(np.rint(product.value), np.where(exact, 0.0, 4 * product.error + 1))
+
+
 def _div(a: Bounded, b: Bounded) -> Bounded:
     value = a.value / b.value
     # If the divisor may be 0 or of either sign, the result may be anything.
@@ -167,6 +173,7 @@ _OPERATIONS: dict[str, Callable[..., Bounded]] = {
     "sub": lambda a, b: _add(a, _neg(b)),
     "mul": _mul,
     "div": _div,
+    "round_mul": _round_mul,
     "neg": _neg,
     "abs": lambda v: Bounded(np.abs(v.value), v.error),
     "min": _min,

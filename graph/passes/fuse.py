@@ -5,7 +5,7 @@ y = conv(x, w) + b;  z = y + residual;  a = relu(z)        a = conv(x, w) with t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +23,7 @@ from tiling.value import Epilogue, Sum, Value
 from tiling.value import Number as NumberValue
 
 _SYMBOLS = ("add", "sub", "mul", "div", "neg")
+_BYTES = {"u8": (0, 255), "s8": (-128, 127)}
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,12 @@ class Stopped:
     why: str
 
 
-def fused_maps(model: Model) -> Model:
-    """The model with every map fused that can be, products in order."""
+def fused_maps(model: Model, of: Callable[[Problem], bool] = lambda problem: True) -> Model:
+    """The model with every map fused that can be, products in order. of: which products."""
     place = 0
     while place < len(model.steps):
         step = model.steps[place]
-        if isinstance(step.work, Problem):
+        if isinstance(step.work, Problem) and of(step.work):
             found = _with_consumer(model, place)
             if isinstance(found, Model):
                 model = found
@@ -80,17 +81,18 @@ def _epilogue(model: Model, step: Step, reader: Step) -> tuple[Problem, tuple[st
     """The product with the reader's map as the rest of its epilogue, and the epilogue's arrays."""
     problem, program = step.work, reader.work
     assert isinstance(problem, Problem) and isinstance(program, Sized)
-    statement = _one_map(program)
+    statement, result = _one_map(program), program.assigned[-1]
     if statement is None:
         return Stopped(f"{reader.node} is no map")
-    result = program.assigned[-1]
-    if result.dtype != "f32":
+    rounds = problem.sum_dtype != "f32" and result.dtype in _BYTES
+    expression = _before_rounding(statement, result.dtype) if rounds else statement.expression
+    if expression is None or not (rounds or result.dtype == "f32"):
         return Stopped(f"{reader.node} gives {result.dtype}")
     if np.prod(result.shape, dtype=object) != problem.output.elements:
         return Stopped(f"{reader.node} repeats what the product gives")
     arrays = dict(zip(_names(problem), step.inputs[2:]))
     reading = _Reading(model, step, reader, statement, arrays)
-    value = reading.value(statement.expression)
+    value = reading.value(expression)
     if isinstance(value, Stopped):
         return Stopped(f"{reader.node}: {value.why}")
     before: Value = problem.epilogue.value if problem.epilogue else Sum()
@@ -105,7 +107,7 @@ def _epilogue(model: Model, step: Step, reader: Step) -> tuple[Problem, tuple[st
         epilogue = parse(replace(problem, epilogue=None), text)
     except EpilogueError as error:
         return Stopped(f"{reader.node}: {error}")
-    fused = replace(problem, epilogue=epilogue)
+    fused = replace(problem, epilogue=epilogue, output_dtype=result.dtype)
     return fused, tuple(reading.arrays[name] for name in _names(fused))
 
 
@@ -115,7 +117,7 @@ def _one_map(program: Sized) -> Statement | None:
     if len(program.outputs) != 1 or any(isinstance(each.value, Reduce) for each in statements):
         return None
     # What lies between is computed in f32 in an epilogue.
-    if any(array.dtype != "f32" for array in program.assigned):
+    if any(array.dtype != "f32" for array in program.assigned if array.name not in program.outputs):
         return None
     while len(statements) > 1:
         inner, *rest = statements
@@ -123,6 +125,14 @@ def _one_map(program: Sized) -> Statement | None:
             return None
         statements = [substituted(each, inner, inner.expression, program) for each in rest]
     return statements[0]
+
+
+def _before_rounding(statement: Statement, dtype: str) -> Expression | None:
+    """What the stores of a product of bytes round as they do: y of u8(clamp(round(y), 0, 255)); None where none do."""
+    match statement.expression:
+        case Apply(cast, (Apply("clamp", (Apply("round", (value,)), Number(low), Number(high))),)):
+            return value if cast == dtype and (low, high) == _BYTES.get(dtype) else None
+    return None
 
 
 def _names(problem: Problem) -> list[str]:
@@ -163,6 +173,8 @@ class _Reading:
             return self.access(part)
         if isinstance(part, Dim):
             return Stopped(f"it reads the position {part.name}")
+        if part.function == "f32" and isinstance(part.arguments[0], Access):
+            return self.access(part.arguments[0], as_f32=True)
         if part.function == "max" and part.arguments[1] == Number(0):
             # relu is one instruction fewer.
             part = Apply("relu", part.arguments[:1])
@@ -174,7 +186,8 @@ class _Reading:
             arguments.append(found)
         return ApplyValue(part.function, tuple(arguments))
 
-    def access(self, part: Access) -> Value | Stopped:
+    def access(self, part: Access, as_f32: bool = False) -> Value | Stopped:
+        """What an element is. as_f32: whether it is read as one, whatever it is."""
         name, given = self.sources[part.array], self.given[part.array]
         walks = (self.extents[i.name] if isinstance(i, Dim) else 1 if i == Number(0) else 0 for i in part.at)
         if part.outside is not None or tuple(walks) != given.shape:
@@ -183,6 +196,8 @@ class _Reading:
         walked = [dim for dim, extent in self.extents.items() if extent > 1]
         read = [dim for dim in read if self.extents[dim] > 1]
         if self.model.root(name) == self.product:
+            if given.dtype != "f32" and not as_f32:
+                return Stopped(f"{part} is {given.dtype}")
             return Sum() if read == walked else Stopped(f"{part} is read at other places than it is stored")
         if given.dtype != "f32":
             return Stopped(f"{part.array} is {given.dtype}")

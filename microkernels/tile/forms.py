@@ -95,6 +95,7 @@ class Isa:
     embedded_broadcast: an FMA can broadcast a scalar from memory by itself, so a broadcast needs no register.
     scale: `p` times 2 to `n` rounded down, and 0 where `v` is below `least`; empty where no instruction does so.
     lookup: the numbers of `table`, a vector, whose places are the last bits of the lanes of `n`. Where `scale` is.
+    once: a * b + c, rounded once; empty where no instruction does so.
     constant: broadcasts the number `s`. larger, smaller: give b where a or b is no number.
     no_number: gives v where it is no number, else `found`; empty where that takes several instructions.
     shuffle: takes the lanes `places` of a and b, by a macro that `microkernels.tile.lanes` defines. The lanes of b
@@ -135,6 +136,7 @@ class Isa:
     no_number: str = ""
     scale: str = ""
     lookup: str = ""
+    once: str = ""
     shuffle: str = "PICK({a}, {b}, {places})"
     dtype: str = "f32"
     word: str = "float"

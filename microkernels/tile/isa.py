@@ -40,6 +40,7 @@ AVX512F = Isa(
     # "Not less" holds for what is no number, which so stays none.
     scale="_mm512_maskz_scalef_ps(_mm512_cmp_ps_mask({v}, {least}, _CMP_NLT_UQ), {p}, {n})",
     lookup="_mm512_permutexvar_ps((__m512i){n}, {table})",
+    once="_mm512_fmadd_ps({a}, {b}, {c})",
 )
 
 AVX2 = Isa(
@@ -71,6 +72,7 @@ AVX2 = Isa(
     constant="_mm256_set1_ps({s})",
     larger="_mm256_max_ps({a}, {b})",
     smaller="_mm256_min_ps({a}, {b})",
+    once="_mm256_fmadd_ps({a}, {b}, {c})",
 )
 
 PORTABLE = Isa(

@@ -102,9 +102,8 @@ static inline __m256 exp_of_half(__m256 v, __m256 low) { return exp_of_sum(const
 
 /* max(v, 0) - |v| P(-|v|), with P the probability of a normal deviate below its argument. P(-a) is e^(-a^2/2) times a
  * quotient of polynomials, fitted minimax on 0 <= a <= 15 to a relative error of 2^-27; none of their coefficients is
- * negative, so nothing cancels. For large a the rounding of a^2 would show in e^(-a^2/2), so its rest is kept: what an
- * FMA finds was rounded off, or a sum with the square of the upper 12 bits, which is exact. |v| is kept where
- * v < -15, for the product of an infinite v and 0 is no number.
+ * negative, so nothing cancels. For large a the rounding of a^2 would show in e^(-a^2/2), so its rest is kept, which an
+ * FMA finds. |v| is kept where v < -15, for the product of an infinite v and 0 is no number.
  * Error: below 8 ulp. */
 static inline __m256 gelu_of(__m256 v)
 {

@@ -38,7 +38,7 @@ FUNCTIONS = {
     **{name: Function(2, TRUTH) for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or")},
     **{name: Function(1) for name in _UNARY},
     **{name: Function(1, REAL) for name in _REAL},
-    **{name: Function(2, REAL) for name in ("div", "pow", "leaky_relu")},
+    **{name: Function(2, REAL) for name in ("div", "pow", "leaky_relu", "round_mul")},
     "not": Function(1, TRUTH),
     "clamp": Function(3),
     "where": Function(3, choice=True),

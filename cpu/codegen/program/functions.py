@@ -28,11 +28,11 @@ COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="
 BEFORE = {"neg": "-", "not": "~"}
 # Of f32, those that are vector functions of their own.
 SHARED = frozenset({"max", "min", "abs", "exp", "expm1", "tanh", "sigmoid", "silu", "gelu", "gelu_tanh", "erf", "log"})
-SHARED |= {"log1p"}
+SHARED |= {"log1p", "round_mul"}
 
 # Lane by lane: the expression of a lane a, or of two, a and b. {f} is the suffix of the C library for floats.
 LANE_BY_LANE = {name: f"__builtin_{name}{{f}}(a)" for name in ("sqrt", "floor", "ceil")}
-LANE_BY_LANE |= {"round": "__builtin_rint{f}(a)", "pow": "pow{f}(a, b)"}
+LANE_BY_LANE |= {"round": "__builtin_rint{f}(a)", "pow": "pow{f}(a, b)", "round_mul": "__builtin_rint{f}(a * b)"}
 LANE_BY_LANE |= {name: f"{name}{{f}}(a)" for name in ("exp", "expm1", "log", "log1p", "tanh", "erf")}
 LANE_BY_LANE |= {name: f"{name}{{f}}(a)" for name in ("sin", "cos", "tan", "asin", "acos", "atan")}
 LANE_BY_LANE |= {name: f"{name}{{f}}(a)" for name in ("sinh", "cosh", "asinh", "acosh", "atanh")}

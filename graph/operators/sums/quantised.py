@@ -86,25 +86,96 @@ class _Bytes:
         return f" - total[{dim}]", {"total": (self.zero + self.shift) * total}, {}
 
 
-def _rounded(node: Node, dims: list[str], product: str, factor: str, zero: int, default: str) -> tuple[str, str]:
-    """The last statement of a quantised product, and its dtype."""
-    wanted = node.dtype(zero) if node.has(zero) else default
-    if wanted not in _RANGES:
-        raise node.refuse(f"numbers are not quantised to {wanted}")
-    low, high = _RANGES[wanted]
-    added = f" + zy{_one(node, zero, dims, -1)}" if node.has(zero) else ""
-    return f"y{at(dims)} = {wanted}(clamp(round(f64({product}) * ({factor})){added}, {low}, {high}))", wanted
+@dataclass(frozen=True)
+class _Sums:
+    """Statements, and the value of a sum after them. dims: of the sums. channel: the axis of outputs. known: the
+    factor, where bytes are multiplied. The rest is as in a Text.
+    """
+
+    text: str
+    value: str
+    dims: list[str]
+    channel: int
+    inputs: dict[str, int]
+    extents: dict[str, int]
+    made: dict[str, np.ndarray]
+    known: _Bytes | None = None
+
+    def whole(self) -> Made:
+        """The sums themselves."""
+        return Text(f"{self.text}y{at(self.dims)} = {self.value}", self.inputs, self.extents, ("s32",), made=self.made)
+
+    def quantised(self, node: Node, scales: tuple[int, int, int], axes: tuple[int, int], zero: int, bias: int) -> Made:
+        """The sums times sx * sw / sy, rounded, and a zero point added.
+
+        scales: places of these. axes: those of the dims that sx and sw lie along. zero, bias: places.
+        """
+        wanted = node.dtype(zero) if node.has(zero) else node.dtype(0)
+        if wanted not in _RANGES:
+            raise node.refuse(f"numbers are not quantised to {wanted}")
+        low, high = _RANGES[wanted]
+        here = at(self.dims)
+        exact = _in_f32(node, self.known, scales, zero, bias)
+        if exact:
+            shift, scale, point = exact
+            channel = self.dims[self.channel]
+            value = f"round_mul(f32(sums{here}) + shift[{channel}], scale[{channel}]) + {point}"
+            made = {"factor": self.made["factor"], "shift": shift, "scale": scale}
+            kept = {name: place for name, place in self.inputs.items() if name in ("a", "x")}
+            text = f"{self.text}y{here} = {wanted}(clamp(round({value}), {low}, {high}))"
+            return Text(text, kept, self.extents, (wanted,), made=made)
+        along = (*axes, self.channel)
+        factors = [
+            f"f32({name}{_one(node, place, self.dims, axis)})"
+            for name, place, axis in zip(("sx", "sw", "sy"), scales, along)
+        ]
+        sums = self.value + (f" + bias[{self.dims[self.channel]}]" if node.has(bias) else "")
+        added = f" + zy{_one(node, zero, self.dims, self.channel)}" if node.has(zero) else ""
+        value = f"round(f64({sums}) * ({factors[0]} * {factors[1]} / {factors[2]})){added}"
+        inputs = self.inputs | dict(zip(("sx", "sw", "sy"), scales))
+        inputs |= ({"zy": zero} if node.has(zero) else {}) | ({"bias": bias} if node.has(bias) else {})
+        text = f"{self.text}y{here} = {wanted}(clamp({value}, {low}, {high}))"
+        return Text(text, inputs, self.extents, (wanted,), made=self.made)
 
 
-def _matmul(
-    node: Node, places: tuple[int, int, int, int], last: Callable[[list[str], str], tuple[str, str, dict[str, int]]]
-) -> Made:
-    """places: of a, its zero point, b, its zero point. last: the statement after the sums, its dtype and inputs."""
+def _in_f32(
+    node: Node, known: _Bytes | None, scales: tuple[int, int, int], zero: int, bias: int
+) -> tuple[np.ndarray, np.ndarray, int] | None:
+    """What is added to a sum, by what it is then multiplied, and the zero point, where f32 has the same results.
+
+    It has where all is known, and every sum that bytes can give is a whole number up to 2^24, before and after the
+    addition: such are exact, and `round_mul` rounds their product once.
+    """
+    numbers = [found for found in (node.known[place] for place in scales) if found is not None]
+    added = node.known[bias] if node.has(bias) else np.zeros(1, np.int32)
+    point = node.known[zero] if node.has(zero) else np.zeros(1, np.int32)
+    if known is None or known.zero is None or added is None or point is None or point.size > 1:
+        return None
+    if len(numbers) < len(scales) or any(number.dtype != np.float32 for number in numbers):
+        return None
+    (sx, sw, sy), others = numbers, tuple(axis for axis in range(known.factor.ndim) if axis != known.axis)
+    count = known.factor.shape[known.axis]
+    if sx.size > 1 or sy.size > 1 or sw.size not in (1, count) or sw.ndim > 1:
+        return None
+    with np.errstate(all="ignore"):
+        scale = np.broadcast_to((sx.reshape(-1) * sw.reshape(-1) / sy.reshape(-1)).astype(np.float32), (count,))
+    factor = known.factor.astype(np.int64)
+    shift = added.reshape(-1).astype(np.int64) - (known.zero + known.shift) * factor.sum(others)
+    ends = [255 * end(factor, 0).sum(others) for end in (np.minimum, np.maximum)]
+    most = max(int(np.abs(each).max(initial=0)) for each in (*ends, shift, *(end + shift for end in ends)))
+    if most > 1 << 24 or not np.isfinite(scale).all():
+        return None
+    return shift.astype(np.float32), np.ascontiguousarray(scale), int(point.reshape(-1)[0])
+
+
+def _matmul(node: Node, places: tuple[int, int, int, int]) -> _Sums:
+    """The sums of a product of matrices. places: of a, its zero point, b, its zero point."""
     a, b = node.shape(places[0]), node.shape(places[2])
     if len(a) < 2 or len(b) < 2 or a[-1] != b[-2]:
         raise node.refuse(f"shapes {a} and {b} are no factors of a product")
     whole = (*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1])
     dims = node.dims(len(whole))
+    channel, extents = len(whole) - 1, dict(zip(dims, whole)) | {"c": a[-1]}
     known = _Bytes.of(node, places, -1) if len(b) == 2 else None
     if known:
         here, text, left = at([*dims[:-1], "c"]), "", "a"
@@ -112,49 +183,20 @@ def _matmul(
             text, left = f"left: u8; left{here} = a{here} + {known.shift}; ", "left"
         rest, tables, inputs = known.rest(node, dims[-1])
         text += f"sums: s32; sums{at(dims)} = sum[c] {left}{here} * factor{at(['c', dims[-1]])}; "
-        statement, dtype, more = last(dims, f"(sums{at(dims)}{rest})")
-        extents = dict(zip(dims, whole)) | {"c": a[-1]}
-        return Text(text + statement, {"a": places[0]} | inputs | more, extents, (dtype,), made=_made(known, tables))
+        value, made = f"(sums{at(dims)}{rest})", {"factor": known.factor} | tables
+        return _Sums(text, value, dims, channel, {"a": places[0]} | inputs, extents, made, known)
     outer = [[d if e > 1 else "0" for d, e in zip(dims[len(whole) - len(s) : -2], s)] for s in (a, b)]
     own = [f"o{number}" for number in range(len(a) - 2)], [f"v{number}" for number in range(len(b) - 2)]
     first, one = _off(node, "left", "a", places[0], places[1], [*own[0], dims[-2], "c"], len(a) - 2)
     second, two = _off(node, "right", "b", places[2], places[3], [*own[1], "c", dims[-1]], len(b) - 1)
     factors = f"left{at([*outer[0], dims[-2], 'c'])} * right{at([*outer[1], 'c', dims[-1]])}"
     text = f"{first}{second}sums{at(dims)} = sum[c] {factors}; "
-    statement, dtype, more = last(dims, f"sums{at(dims)}")
-    extents = dict(zip(dims, whole)) | {"c": a[-1]} | dict(zip(own[0], a)) | dict(zip(own[1], b))
-    return Text(text + statement, one | two | more, extents, (dtype,))
-
-
-def _matmul_integer(node: Node) -> Made:
-    return _matmul(node, (0, 2, 1, 3), lambda dims, sums: (f"y{at(dims)} = {sums}", "s32", {}))
+    extents |= dict(zip(own[0], a)) | dict(zip(own[1], b))
+    return _Sums(text, f"sums{at(dims)}", dims, channel, one | two, extents, {})
 
 
 def _qlinear_matmul(node: Node) -> Made:
-    def last(dims: list[str], sums: str) -> tuple[str, str, dict[str, int]]:
-        factor = (
-            f"f32(sa{_one(node, 1, dims, -2)}) * f32(sb{_one(node, 4, dims, -1)}) / f32(sy{_one(node, 6, dims, -1)})"
-        )
-        statement, dtype = _rounded(node, dims, sums, factor, 7, node.dtype(0))
-        return statement, dtype, {"sa": 1, "sb": 4, "sy": 6} | ({"zy": 7} if node.has(7) else {})
-
-    return _matmul(node, (0, 2, 3, 5), last)
-
-
-def _made(known: _Bytes, tables: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {"factor": known.factor} | tables
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """Statements, and the value of a sum after them. dims: of the sums. The rest is as in a Text."""
-
-    text: str
-    value: str
-    dims: list[str]
-    inputs: dict[str, int]
-    extents: dict[str, int]
-    made: dict[str, np.ndarray]
+    return _matmul(node, (0, 2, 3, 5)).quantised(node, (1, 4, 6), (-2, -1), 7, 8)
 
 
 def _conv(node: Node, places: tuple[int, int, int, int]) -> _Sums:
@@ -185,7 +227,8 @@ def _conv(node: Node, places: tuple[int, int, int, int]) -> _Sums:
         product = f"{image}{at([dims[0], channel, *spots])} * factor{at([dims[1], 'c', *taps])}"
         text += f"sums: s32; sums{at(dims)} = sum{at(['c', *taps])} {product}; "
         value = f"(sums{at(dims)}{rest})"
-        return _Sums(text, value, dims, {"x": places[0]} | inputs, outer, _made(known, tables))
+        made = {"factor": known.factor} | tables
+        return _Sums(text, value, dims, 1, {"x": places[0]} | inputs, outer, made, known)
     first, one = _off(node, "image", "x", places[0], places[1], own, 1)
     second, two = _off(node, "filters", "f", places[2], places[3], [dims[1], "c", *taps], 0)
     spots = [
@@ -194,31 +237,19 @@ def _conv(node: Node, places: tuple[int, int, int, int]) -> _Sums:
     ]
     read = f"(image{at([dims[0], channel, *spots])} else 0)"
     text = f"{first}{second}sums{at(dims)} = sum{at(['c', *taps])} {read} * filters{at([dims[1], 'c', *taps])}; "
-    return _Sums(text, f"sums{at(dims)}", dims, one | two, outer | dict(zip(own, x)), {})
-
-
-def _conv_integer(node: Node) -> Made:
-    found = _conv(node, (0, 2, 1, 3))
-    text = f"{found.text}y{at(found.dims)} = {found.value}"
-    return Text(text, found.inputs, found.extents, ("s32",), made=found.made)
+    return _Sums(text, f"sums{at(dims)}", dims, 1, one | two, outer | dict(zip(own, x)), {})
 
 
 def _qlinear_conv(node: Node) -> Made:
     found = _conv(node, (0, 2, 3, 5))
-    scales = [f"f32({name}{_one(node, place, found.dims, 1)})" for name, place in (("sx", 1), ("sw", 4), ("sy", 6))]
-    factor = f"{scales[0]} * {scales[1]} / {scales[2]}"
-    sums = found.value + (f" + bias[{found.dims[1]}]" if node.has(8) else "")
-    statement, dtype = _rounded(node, found.dims, sums, factor, 7, node.dtype(0))
-    inputs = found.inputs | {"sx": 1, "sw": 4, "sy": 6}
-    inputs |= ({"zy": 7} if node.has(7) else {}) | ({"bias": 8} if node.has(8) else {})
     if node.has(7) and prod(node.shape(7)) > 1:
         raise node.refuse("several zero points of the output are not supported")
-    return Text(found.text + statement, inputs, found.extents, (dtype,), made=found.made)
+    return found.quantised(node, (1, 4, 6), (1, 1), 7, 8)
 
 
 QUANTISED: dict[str, Callable[[Node], Made]] = {
-    "MatMulInteger": _matmul_integer,
+    "MatMulInteger": lambda node: _matmul(node, (0, 2, 1, 3)).whole(),
     "QLinearMatMul": _qlinear_matmul,
-    "ConvInteger": _conv_integer,
+    "ConvInteger": lambda node: _conv(node, (0, 2, 1, 3)).whole(),
     "QLinearConv": _qlinear_conv,
 }

@@ -203,6 +203,22 @@ def test_what_is_no_number_stays_none(isa):
     assert through("relu(y)", isa, values)[1:].tolist() == [np.inf, 0, 2]
 
 
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+def test_a_product_is_rounded_once_to_a_whole_number(isa):
+    """Sums whose products lie so near to a half, or on it, that the nearest f32 would be rounded to the other side."""
+    random = np.random.default_rng(0)
+    scales = np.concatenate([random.uniform(1e-4, 2e-3, 500), [2.0**-7, 0.5]]).astype(np.float32)
+    whole = np.floor((np.arange(-300, 300) + 0.5)[:, None] / scales.astype(float))
+    y = (whole[..., None] + np.arange(2)).astype(np.float32)
+    scale = np.broadcast_to(scales[:, None], y.shape)
+    wanted = np.rint(y.astype(float) * scale.astype(float))  # an f64 holds the products
+    assert (np.rint(y * scale) != wanted).any()
+    values = np.ascontiguousarray(y.reshape(1, -1))
+    problem = fused(matmul(m=1, n=values.size, k=1), "round_mul(y, scale)")
+    kernel = kernel_of(problem, "R(n) S(c) V(n,{v})", isa)
+    assert np.array_equal(kernel(np.ones((1, 1), np.float32), values, scale=scale.reshape(-1)), wanted.reshape(1, -1))
+
+
 def test_the_oracle_is_the_definition():
     """Each function of the reference against another way to write it."""
     values = np.linspace(-4, 4, 64).reshape(1, -1)

@@ -64,6 +64,7 @@ def run(text, extents=None, dtype="f64", **arrays):
         ("gelu_tanh(x[i,j])", X / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (X + 0.044715 * X**3)))),
         ("hardsigmoid(x[i,j])", (X / 6 + 0.5).clip(0, 1)),
         ("hardswish(x[i,j])", X * (X / 6 + 0.5).clip(0, 1)),
+        ("round_mul(x[i,j], 0.375)", np.rint(X * 0.375)),
         ("f32(x[i,j] / 3)", (X / 3).astype(np.float32)),
         ("f16(x[i,j] / 3)", (X / 3).astype(np.float16)),
         ("f64(x[i,j])", X),

@@ -16,7 +16,7 @@ from tiling.epilogue import FUNCTIONS, fused
 from tiling.operators import conv2d, matmul
 
 CONV = conv2d(n=2, c=8, h=9, w=9, k=23, r=3, s=3, padding=1, dtype="f16", filters="krsc")
-ARGUMENTS = {"leaky_relu": "y, 0.25", "min": "y, z", "max": "z, y", "clamp": "y, -2, b"}
+ARGUMENTS = {"leaky_relu": "y, 0.25", "min": "y, z", "max": "z, y", "clamp": "y, -2, b", "round_mul": "y, 0.375"}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 from cpu.runtime.machine.host import host
 from graph import compile_model
 from microkernels.tile.isa import ISAS_OF
-from tests.support.models.quantised import KINDS, convolved, made, numbers
+from tests.support.models.quantised import KINDS, NUMBERS, convolved, made, numbers
 
 node = helper.make_node
 
@@ -54,6 +54,42 @@ def test_a_chain_of_quantised_convolutions_has_microkernels(x_kind, group):
     between = np.clip(np.rint(sums * (0.25 / 2048)) + 5, *KINDS[x_kind][1:])
     assert len(products(model)) == 2 * has("int8")
     assert model(x)[0].tolist() == convolved(between, 5, v, 0).tolist()
+
+
+def quantised(kind, a, b, scales, zeros, bias=None):
+    """A product of bytes that is quantised: the model, and what it gives. scales, zeros: of a, b and y."""
+    constants = dict(zip(("sa", "sb", "sy"), scales)) | dict(zip(("za", "zb", "zy"), zeros)) | {"b": b}
+    names = ["a", "sa", "za", "b", "sb", "zb", "sy", "zy"]
+    proto = made([node("QLinearMatMul", names, ["y"])], {"a": a}, NUMBERS[kind], constants)
+    sums = (a.astype(np.int64) - int(zeros[0])) @ b.astype(np.int64)
+    factor = np.float32(scales[0]) * scales[1] / np.float32(scales[2])
+    return proto, np.clip(np.rint(sums * factor.astype(float)) + int(zeros[2]), *KINDS[kind][1:])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_of_bytes_are_rounded_in_the_products_stores(kind):
+    """An f64 holds the products of sums and factors. With most factors some sum lies nearer to a half than an f32."""
+    a, b = numbers(0, kind, 400, 64), numbers(1, "s8", 64, 256)
+    scales = np.float32(0.02), np.random.default_rng(2).uniform(0.001, 0.004, 256).astype(np.float32), np.float32(0.3)
+    zero = np.array(5, a.dtype)
+    proto, wanted = quantised(kind, a, b, scales, (zero, np.zeros(256, np.int8), zero))
+    model = compile_model(proto)
+    (y,) = model(a)
+    assert y.dtype == a.dtype and y.tolist() == wanted.tolist()
+    if has("int8"):
+        (product,) = products(model)
+        assert f"out={kind}" in product.work and "round_mul" in product.work
+
+
+def test_sums_that_an_f32_may_not_hold_are_rounded_in_f64():
+    a, b = np.full((3, 1024), 255, np.uint8), np.full((1024, 16), 127, np.int8)
+    a[1, :3], b[5, 7] = 1, -128
+    scales, zeros = (np.float32(1.5), np.float32(0.9), np.float32(2e5)), (np.uint8(0), np.int8(0), np.uint8(3))
+    proto, wanted = quantised("u8", a, b, scales, zeros)
+    assert wanted.min() > 0 and wanted.max() < 255
+    model = compile_model(proto)
+    assert model(a)[0].tolist() == wanted.tolist()
+    assert not any("round_mul" in each.work for each in model.explained)
 
 
 def test_what_follows_a_product_of_bytes_reads_its_sums():

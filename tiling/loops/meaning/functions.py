@@ -56,6 +56,11 @@ def fma(x: Number, w: Number, acc: Number) -> Number:
         return np.where(cut, (bits + towards).view(np.float64), total).astype(np.float32)[()]
 
 
+def round_mul(a: Number, b: Number) -> Number:
+    """The whole number nearest to a * b, of two the even one. A product of f32 is exact in f64."""
+    return np.rint(np.asarray(a, np.float64) * b).astype(np.asarray(a).dtype)[()]
+
+
 def mul_add(x: Number, w: Number, acc: Number) -> Number:
     """x * w + acc, each rounded."""
     with np.errstate(invalid="ignore", over="ignore"):
@@ -207,6 +212,7 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     "hardsigmoid": lambda v: _clamp(v + 3, _as(v, 0), _as(v, 6)) / 6,
     "hardswish": lambda v: v * (_clamp(v + 3, _as(v, 0), _as(v, 6)) / 6),
     "clamp": _clamp,
+    "round_mul": round_mul,
     "exp": np.exp,
     "tanh": np.tanh,
     **{name: getattr(np, name) for name in ("expm1", "log1p", "tan", "sinh", "cosh")},

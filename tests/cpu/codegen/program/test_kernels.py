@@ -161,6 +161,16 @@ def test_vectors_of_functions_are_near_to_the_last_place(isa, function, most):
 
 
 @pytest.mark.parametrize("isa", ISAS)
+def test_zeros_keep_their_signs(isa):
+    functions = ("tanh", "expm1", "erf", "log1p", "silu", "gelu", "sin", "asinh", "sqrt")
+    program = read("; ".join(f"{f}_of[i] = {f}(x[i])" for f in functions))
+    x = np.array([0.0, -0.0] * 10, np.float32)
+    found = outputs(sized(program, {}, {"x": x.shape}, outputs=tuple(f"{f}_of" for f in functions)), isa, {"x": x})
+    for name, values in found.items():
+        assert not values.any() and (np.signbit(values) == np.signbit(x)).all(), name
+
+
+@pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("dtype", ["s64", "u64", "s32", "u32", "s16", "u16", "s8", "u8"])
 def test_whole_numbers_of_any_width_are_numpys(isa, dtype):
     """Over the whole range of a dtype, whose results wrap around; of division and shifts too."""

@@ -17,6 +17,14 @@ def test_a_product_and_a_sum_are_rounded_once():
     assert functions.fma(x, *above) == np.float32(1 + 2**-23)
 
 
+def test_a_product_is_rounded_once_to_a_whole_number():
+    """(2^13 + 1) (2^-14 - 2^-27) is 1 / 2 - 2^-27, and the nearest f32 to it is 1 / 2. Ties go to even."""
+    below = np.float32(2**13 + 1), np.float32(2**-14 - 2**-27)
+    assert below[0] * below[1] == np.float32(0.5) and functions.round_mul(*below) == 0
+    halves = functions.round_mul(np.arange(-5, 6, 2, np.float32), np.float32(0.5))
+    assert halves.tolist() == [-2, -2, -0.0, 0, 2, 2] and halves.dtype == np.float32
+
+
 def test_a_dot_of_bf16_adds_the_second_pair_first():
     x = np.array([1.0, 2.0**24], np.float32).view(np.uint32) >> 16
     word, ones = np.uint32(x[0] | x[1] << 16), np.uint32(0x3F803F80)
