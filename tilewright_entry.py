@@ -7,29 +7,38 @@ So each package that has commands imports this file before anything else, and no
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 OURS = ("tiling", "microkernels", "cpu", "gpu", "search", "graph", "bench")
 LIBRARIES = ("numpy", "scipy", "cffi", "jinja2", "rich", "platformdirs", "filelock", "onnx")
 _ROOT = Path(__file__).resolve().parent
-_OF_STREAMS = (errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EBADF)
+_OF_FILES = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
+_OF_STREAMS = (errno.EPIPE, errno.EBADF)
 _INTERRUPTED = 130  # the exit code of a program that Ctrl-C ends
 
 
 def run(command: str) -> None:
     """Ends the program with the exit code of a command, named as `package.module:function`."""
     module, _, function = command.partition(":")
+    _reopen()
     try:
-        code = getattr(import_module(module), function)()
-        if sys.stdout:  # None where a shell closed it
-            sys.stdout.flush()
+        try:
+            code = getattr(import_module(module), function)()
+        except SystemExit as ended:  # argparse's, after it printed the help or what is wrong
+            code = ended.code
+        sys.stdout.flush()
         sys.exit(code)
     except (Exception, KeyboardInterrupt) as error:
         sentence = _sentence(error)
@@ -37,6 +46,54 @@ def run(command: str) -> None:
             raise
         print(sentence, file=sys.stderr)
         sys.exit(_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
+
+
+class _Output(io.FileIO):
+    """Standard output. Its errors have its name, so that no other file's pass for them."""
+
+    NAME = "standard output"
+
+    def write(self, data: Buffer) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = self.NAME
+            raise
+
+
+class _Closed(io.TextIOBase):
+    """Standard output that a shell closed (`>&-`): whatever is printed fails."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, "it is closed", _Output.NAME)
+
+
+def _reopen() -> None:
+    """Opens what a shell closed, so that no file of ours gets its number, and errors are not printed as results."""
+    for number in range(3):
+        with suppress(OSError):
+            os.fstat(number)
+            continue
+        os.open(os.devnull, os.O_RDWR)
+    if sys.stdout is None:
+        sys.stdout = _Closed()
+    elif sys.stdout is sys.__stdout__ and isinstance(sys.stdout, io.TextIOWrapper):
+        now, file = sys.stdout, _Output(1, "w", closefd=False)
+        sys.stdout = io.TextIOWrapper(
+            file if now.write_through else io.BufferedWriter(file),
+            encoding=now.encoding,
+            errors=now.errors,
+            line_buffering=now.line_buffering,
+            write_through=now.write_through,
+        )
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", closefd=False)
+
+
+def listed(package: str, names: Iterable[str]) -> list[str]:
+    """What `dir` shows of a package: its names, its rooms that are loaded, and what Python has in every module."""
+    held = vars(sys.modules[package])
+    return sorted({*names, *(name for name in held if name.startswith("__") or f"{package}.{name}" in sys.modules)})
 
 
 @contextmanager
@@ -55,7 +112,9 @@ def _sentence(error: BaseException) -> str | None:
     """What to tell of an error that ends a command while its libraries load or it prints; None for any other."""
     if isinstance(error, KeyboardInterrupt):
         return "interrupted before anything was done"
-    if isinstance(error, OSError) and error.filename is None and error.errno in _OF_STREAMS:
+    if isinstance(error, OSError) and error.filename is None and error.errno in _OF_FILES:
+        return f"a file cannot be written: {error.strerror}"
+    if isinstance(error, OSError) and (error.filename == _Output.NAME or error.errno in _OF_STREAMS):
         with suppress(OSError, ValueError, AttributeError):  # drops what is left, which Python would try again on exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return f"the result cannot be written to standard output: {error.strerror}"

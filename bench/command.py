@@ -249,7 +249,8 @@ def _parser() -> argparse.ArgumentParser:
         "python -m bench",
         description="Times suites of layers beside other libraries. With --models it times whole models, with "
         "--suite programs programs: see python -m bench --models --help and python -m bench --suite programs --help.",
-        epilog="The other libraries: pip install -e '.[peers]'. Those that are missing are left out.",
+        epilog="The other libraries: pip install 'tilewright[peers]'; pictures: 'tilewright[plot]'; --cluster: "
+        "'tilewright[cluster]'. What is missing is left out.",
     )
     parser.add_argument(
         "--suite", nargs="+", default=list(PAPER), metavar="NAME[:LAYER]", help="default: yolo9000 resnet18"

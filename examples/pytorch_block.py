@@ -1,6 +1,6 @@
 """The end of a ResNet block on PyTorch's tensors: convolution, batch normalisation, residual and ReLU in one kernel.
 
-python examples/pytorch_block.py        needs PyTorch: pip install torch
+python examples/pytorch_block.py        needs PyTorch: pip install 'tilewright[torch]'
 """
 
 import torch

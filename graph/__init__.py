@@ -10,7 +10,7 @@ callable). Doors: the commands `compile`, `run`, `conformance` with the tests of
 
 from typing import Any
 
-import tilewright_entry  # noqa: F401 - first: it keeps files of the current folder out of the way
+import tilewright_entry  # first: it keeps files of the current folder out of the way
 
 # Each name is loaded when it is first used: a saved model is loaded without what compiles.
 _PLACES = {
@@ -34,4 +34,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return tilewright_entry.listed(__name__, __all__)

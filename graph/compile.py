@@ -144,7 +144,12 @@ def _report(facts: dict[str, object]) -> str:
     arena, least, weights = facts["arena_bytes"], facts["arena_least"], facts["weight_bytes"]
     assert isinstance(seconds_, float) and isinstance(flops, int) and isinstance(threads, int)
     assert isinstance(arena, int) and isinstance(least, int) and isinstance(weights, int)
-    lines.append(f"kernels   {facts['kernels']}, {facts['products']} of them products with {flops / 1e9:.2f} GFLOP")
+    products_, size = facts["products"], f"{flops / 1e9:.2f} GFLOP"
+    assert isinstance(products_, int)
+    among = (
+        f"{products_} of them {'a product' if products_ == 1 else 'products'} of {size}" if products_ else "no product"
+    )
+    lines.append(f"kernels   {facts['kernels']}, {among}")
     lines.append(f"memory    {weights:,} bytes of weights, an arena of {arena:,} bytes; {least:,} live at once")
     lines.append(f"compiled  in {facts['compile_seconds']:.1f} s")
     rate = f": {flops / seconds_ / 1e9:.1f} GFLOP/s" if flops else ""
@@ -218,7 +223,9 @@ def numbers(text: str) -> tuple[str, int | float | list[int | float]]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        "python -m graph.compile", description="Makes one C library for an ONNX model, and times it."
+        "python -m graph.compile",
+        description="Makes one C library for an ONNX model, and times it.",
+        epilog="It needs onnx: pip install 'tilewright[models]'.",
     )
     parser.add_argument("model", metavar="MODEL.onnx", help="the file of the model")
     parser.add_argument(

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -25,6 +26,7 @@ from rich.console import Console
 from cpu.runtime.machine.host import host
 from cpu.runtime.numbers import ELEMENTS, in_memory
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from cpu.runtime.plural import plural
 from graph.calls.compiled import CompiledModel
 from graph.model.dtypes import OF_NUMPY
 from graph.model.language import ModelError
@@ -60,8 +62,8 @@ class Outcome:
     why: str = ""
 
 
-class JournalError(RuntimeError):
-    """A file that is no journal."""
+class FileError(RuntimeError):
+    """A file that cannot be written, or is no journal."""
 
 
 def checked(case: Any) -> Outcome:
@@ -183,7 +185,9 @@ def _numbered(number: int) -> Outcome:
 def report(found: list[Outcome]) -> str:
     """The counts, the reasons by how often they occur, and all wrong answers."""
     counts = Counter(outcome.ended for outcome in found)
-    lines = [f"{len(found)} tests: " + ", ".join(f"{counts[kind]} {kind}" for kind in (PASSED, REFUSED, WRONG))]
+    lines = [
+        f"{plural(len(found), 'tests')}: " + ", ".join(f"{counts[kind]} {kind}" for kind in (PASSED, REFUSED, WRONG))
+    ]
     bound = sum(outcome.why == BOUND for outcome in found)
     lines += [
         f"Of those that passed, {bound} have no input but what decides shapes: bound, their outputs are constants."
@@ -247,7 +251,11 @@ def reason(why: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. 1: wrong answers, or it failed; 2: no such test; 130: Ctrl-C."""
-    parser = argparse.ArgumentParser("python -m graph.conformance", description="Runs onnx's own tests.")
+    parser = argparse.ArgumentParser(
+        "python -m graph.conformance",
+        description="Runs onnx's own tests.",
+        epilog="It needs onnx: pip install 'tilewright[models]'.",
+    )
     parser.add_argument("names", metavar="NAME", nargs="*", help="run only tests whose name contains one of these")
     parser.add_argument("--every", type=whole, default=1, metavar="N", help="run every Nth test; default 1: all")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the report as a page of the documentation")
@@ -261,7 +269,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     try:
         for path in filter(None, (options.page, options.journal)):
-            path.open("a", encoding="utf-8").close()  # before tests run for minutes
+            with _written(path):
+                path.open("a", encoding="utf-8").close()  # before tests run for minutes
         tests = tests[:: options.every]
         found: list[Outcome] = []
         counts: Counter[str] = Counter()
@@ -273,18 +282,28 @@ def main(arguments: list[str] | None = None) -> int:
         with readers_may_leave():
             write(report(found))
         if options.page:
-            options.page.write_text(page(found, Counter(case.kind for case in tests)), encoding="utf-8")
+            with _written(options.page):
+                options.page.write_text(page(found, Counter(case.kind for case in tests)), encoding="utf-8")
     except KeyboardInterrupt:
         kept = f": {options.journal} has what was run" if options.journal else ", and nothing is kept without --journal"
         print(f"interrupted{kept}", file=sys.stderr)
         return INTERRUPTED
     except OSError as error:
-        print(f"{error.filename or 'a process'}: {error.strerror or error}", file=sys.stderr)
+        print(f"the tests cannot go on: {error.strerror or error}", file=sys.stderr)
         return 1
-    except (OutputError, JournalError) as error:
+    except (OutputError, FileError) as error:
         print(error, file=sys.stderr)
         return 1
     return int(any(outcome.ended == WRONG for outcome in found))
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """Makes an error of a file a FileError."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def _noted(tests: list[Any], journal: Path | None) -> Iterator[Outcome]:
@@ -294,12 +313,12 @@ def _noted(tests: list[Any], journal: Path | None) -> Iterator[Outcome]:
         try:
             entries = [Outcome(**json.loads(line)) for line in journal.read_text(encoding="utf-8").splitlines()]
         except (ValueError, TypeError):
-            raise JournalError(f"{journal} is no journal of outcomes: name another file, or remove it") from None
+            raise FileError(f"{journal} is no journal of outcomes: name another file, or remove it") from None
         known = {entry.name: entry for entry in entries}
     yield from (known[case.name] for case in tests if case.name in known)
     for outcome in outcomes([case for case in tests if case.name not in known]):
         if journal:
-            with journal.open("a", encoding="utf-8") as file:
+            with _written(journal), journal.open("a", encoding="utf-8") as file:
                 print(json.dumps(asdict(outcome)), file=file)
         yield outcome
 

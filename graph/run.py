@@ -82,14 +82,18 @@ def _array(path: str) -> np.ndarray:
     try:
         found = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise ModelError(f"{path} cannot be read as an array: {error}") from None
+        raise ModelError(f"{path} cannot be read as an array: {getattr(error, 'strerror', None) or error}") from None
     if not isinstance(found, np.ndarray):
         raise ModelError(f"{path} holds several arrays: give a .npy file for each input")
     return found
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m graph.run", description="Calls a model once.")
+    parser = argparse.ArgumentParser(
+        "python -m graph.run",
+        description="Calls a model once.",
+        epilog="An ONNX file needs onnx: pip install 'tilewright[models]'.",
+    )
     parser.add_argument("model", metavar="MODEL", help="an ONNX file, or the folder that graph.compile --emit wrote")
     parser.add_argument("--input", action="append", default=[], metavar="X.npy", help="an input, in the model's order")
     parser.add_argument("--save", type=folder, metavar="DIR", help="write the outputs there, as NAME.npy")

@@ -168,6 +168,20 @@ def test_names_that_the_recipes_look_for_are_in_their_files():
     assert not absent
 
 
+HINT = re.compile(r"pip install (-e '[^']*'|'[^']*'|torch|[.])")
+
+
+def test_what_to_install_is_said_in_one_way():
+    """`pip install 'tilewright[…]'` works from every folder, and where there is no checkout."""
+    told = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("optional-dependencies]")[2]
+    extras = set(re.findall(r"^(\w+) = \[", told.partition("\n[")[0], re.M))
+    sources = [path for path in SOURCES if path.relative_to(ROOT).parts[0] != "tests"]
+    hints = [hint for path in (*PAGES, *sources) for hint in HINT.findall(path.read_text(encoding="utf-8"))]
+    named = [re.fullmatch(r"'tilewright\[([a-z,]+)\]'", hint) for hint in hints]
+    assert len(hints) > 20 and all(named), [hint for hint, name in zip(hints, named) if not name]
+    assert {extra for name in named for extra in name[1].split(",")} <= extras
+
+
 @pytest.mark.parametrize("command", ["search.conv", "search.matmul"])
 def test_the_guide_has_every_option(command):
     said = options_of(command)

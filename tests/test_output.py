@@ -56,6 +56,45 @@ def test_an_output_that_is_closed_is_one_sentence():
     assert (ended.returncode, ended.stderr) == (1, "the result cannot be written: standard output is closed\n")
 
 
+@pytest.mark.parametrize("words", [["-c", PRINTING, "1"], ["-m", "search"]])
+def test_a_command_whose_output_is_closed_fails_with_one_sentence(words):
+    ended = subprocess.run(["sh", "-c", '"$0" "$@" >&-', sys.executable, *words], stderr=subprocess.PIPE, text=True)
+    assert (ended.returncode, ended.stderr) == (1, "the result cannot be written to standard output: it is closed\n")
+
+
+def test_errors_are_not_printed_as_results_where_their_stream_is_closed():
+    command = [sys.executable, "-m", "search", "nonsense"]
+    assert subprocess.run(["sh", "-c", '"$0" "$@" 2>&-', *command], stdout=subprocess.PIPE).stdout == b""
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "") and ended.stderr.startswith("python -m search takes no argument")
+
+
+def test_no_file_gets_the_number_of_a_stream_that_is_closed():
+    program = PRINTING.replace('print("x" * int(sys.argv[1]))', "sys.exit(open(sys.executable).fileno())")
+    assert subprocess.run(["sh", "-c", '"$0" -c "$1" <&- >&- 2>&-', sys.executable, program]).returncode == 3
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+def test_a_file_that_cannot_be_written_is_not_blamed_on_standard_output():
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    program = PRINTING.replace(
+        'print("x" * int(sys.argv[1]))', "(print('a result'), open('/dev/full', 'w', 1).write('x\\n'))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (1, "a result\n")
+    assert ended.stderr == "a file cannot be written: No space left on device\n"
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+def test_help_that_cannot_be_written_fails():
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-m", "cpu.cache", "--help"]
+    with FULL.open("w") as full:
+        ended = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr == "the result cannot be written to standard output: No space left on device\n"
+
+
 def test_an_error_of_streams_is_a_sentence_where_there_is_no_output_at_all(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     told = tilewright_entry._sentence(OSError(errno.EBADF, "Bad file descriptor"))

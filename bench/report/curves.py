@@ -27,7 +27,7 @@ def curves(found: Sequence[Curve], peak: str) -> str:
         from matplotlib.figure import Figure
         from matplotlib.ticker import LogLocator, StrMethodFormatter
     except ImportError:
-        raise PlotError("there is no picture, which needs matplotlib: pip install '.[plot]'") from None
+        raise PlotError("there is no picture, which needs matplotlib: pip install 'tilewright[plot]'") from None
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": "curves"}):
         figure = Figure(figsize=(NARROWEST, HIGH), layout="constrained")
         axes = figure.subplots()

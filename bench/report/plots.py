@@ -47,7 +47,7 @@ def pictures(section: Section) -> tuple[Picture, ...]:
         import matplotlib
         from matplotlib.figure import Figure
     except ImportError:
-        raise PlotError("there are no pictures, which need matplotlib: pip install '.[plot]'") from None
+        raise PlotError("there are no pictures, which need matplotlib: pip install 'tilewright[plot]'") from None
     drawn = [("bars", bars)]
     if any(r.flops_on_image for r in section.results):
         drawn.append(("roofline", roofline))

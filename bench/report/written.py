@@ -56,7 +56,9 @@ def publish(run: Run, folder: Path | None, name: str, readme: Path | None) -> li
     found = sections(run.results)
     said = write_report(folder, name, found, run.conditions, run.missing) if folder else []
     if readme and markdown.compares(readme) and not any(r.peers for r in run.results):
-        said.append(f"{readme} stays as it was: its table has peers and this run none (pip install -e '.[peers]')")
+        said.append(
+            f"{readme} stays as it was: its table has peers and this run none (pip install 'tilewright[peers]')"
+        )
     elif readme:
         markdown.rewrite_between_markers(readme, markdown.readme_table(found, run.conditions, run.missing))
         said.append(f"wrote the table in {readme}")

@@ -12,6 +12,7 @@ from functools import wraps
 
 from bench.report.files import ReportError
 from cpu.runtime.output import INTERRUPTED
+from microkernels.scores.database import readable
 from search.commands.options import FAILURES
 from tiling.problem import ProblemError
 from tiling.scheme.specifiers import SchemeError
@@ -35,10 +36,10 @@ def ending(interrupted: str, *failures: type[Exception]) -> Callable[[Main], Cal
                 print(interrupted, file=sys.stderr)
                 return INTERRUPTED
             except (ProblemError, SchemeError) as error:
-                print(error, file=sys.stderr)
+                print(readable(str(error)), file=sys.stderr)
                 return 2
             except tuple(failing) as error:
-                print(error, file=sys.stderr)
+                print(readable(str(error)), file=sys.stderr)
                 return 1
 
         return ended

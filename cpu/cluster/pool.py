@@ -20,7 +20,7 @@ from cpu.cluster.address import ClusterError, checked
 from cpu.runtime.processes.pool import Outcomes, Task
 from cpu.runtime.processes.worker import KILLED, CandidateError, OutOfMemory, WorkerError
 
-INSTALL = "pip install -e '.[cluster]'"
+INSTALL = "pip install 'tilewright[cluster]'"
 CONNECT_SECONDS = 20.0
 # How often it is asked who is there. A worker that dies is noticed within that time.
 LOOK_SECONDS = 1.0

@@ -267,7 +267,9 @@ def _make_ready(worker: Worker) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Returns 0 if device and twin agree, 1 if they do not, 2 if nothing could be compared."""
     parser = argparse.ArgumentParser(
-        prog="python -m gpu.calibrate", description="Compares this GPU with the CPU twin, call by call."
+        prog="python -m gpu.calibrate",
+        description="Compares this GPU with the CPU twin, call by call.",
+        epilog="It needs a GPU of NVIDIA and CuPy: pip install 'tilewright[gpu]'.",
     )
     parser.add_argument("--json", metavar="FILE", help="write the result there too, after every probe")
     options = parser.parse_args(arguments)

@@ -232,7 +232,8 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
             files = {file: (path / file).read_bytes() for file in (*record["files"], f"{name}.so")} | {RECORD: whole}
             weights = np.memmap(path / f"{name}.bin", np.uint8, "r") if record["weight_bytes"] else _page_aligned(0)
     except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise ModelError(f"{folder} holds no saved model ({error})") from None
+        why = f"{Path(error.filename or '').name}: {error.strerror}" if isinstance(error, OSError) else error
+        raise ModelError(f"{folder} holds no saved model: {why}") from None
     if record.get("sha256") != seal(record):
         raise ModelError(f"{path} holds a damaged model: save it again ({RECORD} was changed)")
     if weights.size != record["weight_bytes"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable
 
 import onnx
@@ -20,6 +21,8 @@ def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
     """The model in a file, with external weights. Raises ModelError."""
     if not str(path):
         raise ModelError("the name of the model's file is empty: give the path of an ONNX file")
+    if stat.S_ISFIFO(mode := _mode(path)) or stat.S_ISCHR(mode):  # reading one might wait for ever
+        raise ModelError(f"{path} is no regular file: give the path of an ONNX file")
     try:
         # What is checked and rewritten is without external weights: with them it may be too large for protobuf.
         small = onnx.load(str(path), load_external_data=False)
@@ -38,6 +41,14 @@ def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
         raise
     except Exception as error:  # protobuf's own error has no public name
         raise ModelError(f"{path} is no ONNX file, or it is cut short: {error}") from None
+
+
+def _mode(path: str | os.PathLike[str]) -> int:
+    """The kind of a file; 0 where there is none."""
+    try:
+        return os.stat(path).st_mode
+    except (OSError, ValueError):
+        return 0
 
 
 def _in_a_line(told: str) -> str:

@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -17,7 +17,8 @@ from cpu.runtime.compiler.cache_command import limited, size
 from cpu.runtime.compiler.cache_folder import CacheError
 from cpu.runtime.compiler.toolchain import ToolchainError
 from cpu.runtime.machine.host import fingerprint, host
-from cpu.runtime.output import INTERRUPTED, readers_may_leave
+from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import WorkerError
 from microkernels.ranking import plot
 from microkernels.ranking.export import kind_of_machine
@@ -62,26 +63,26 @@ def _rank(options: argparse.Namespace) -> int:
     catalog = load(fingerprint(host()), isa.name, options.op)
     wanted = frozenset(kernels)
     failures = [failure for failure in catalog.failures if failure.kernel in wanted]
-    print(
+    told = [
         f"{state.done} measured in {time.monotonic() - started:.0f} s, {state.failed} of them failed; "
         f"{len(kernels) - state.total} were measured before"
-    )
-    _print_failures(failures)
+    ]
     top = [entry for entry in catalog.entries if entry.kernel in wanted][:10]
-    if not top:
-        return 1
-    _print_entries(catalog, top)
-    return 0
+    write("\n".join([*told, *_failures(failures), *(_entries(catalog, top) if top else ())]))
+    return 0 if top else 1
 
 
 def _show(options: argparse.Namespace) -> int:
     catalog = _ranked(options)
     entries = catalog.entries[: options.top]
-    if not options.json:
-        _print_entries(catalog, entries)
-        return 0
+    lines = map(json.dumps, _records(catalog, entries)) if options.json else _entries(catalog, entries)
+    write("\n".join(lines))
+    return 0
+
+
+def _records(catalog: Catalog, entries: Iterable[Entry]) -> Iterator[dict[str, object]]:
     for entry in entries:
-        record = {
+        yield {
             "kernel": entry.kernel.name,
             "score": entry.score,
             "seconds": entry.timing and entry.timing.seconds,
@@ -90,8 +91,6 @@ def _show(options: argparse.Namespace) -> int:
             "peak_gflops": entry.timing and entry.timing.peak_gflops,
             "fingerprint": catalog.fingerprint,
         }
-        print(json.dumps(record))
-    return 0
 
 
 def _plot(options: argparse.Namespace) -> int:
@@ -127,14 +126,14 @@ def _ranked(options: argparse.Namespace) -> Catalog:
     return catalog
 
 
-def _print_entries(catalog: Catalog, entries: Iterable[Entry]) -> None:
+def _entries(catalog: Catalog, entries: Iterable[Entry]) -> Iterator[str]:
     peak = "the FMA peak measured beside"
     if isa_named(catalog.isa).matrix:
         peak = "two rows times a vector of sums a cycle (matrix instructions: 50 at most), by the FMA peak beside"
     where = f"{catalog.fingerprint}, ranked {catalog.origin}" if catalog.origin else catalog.fingerprint
-    print(f"% of {peak}, one core, x in L1, fastest sample; {where}")
+    yield f"% of {peak}, one core, x in L1, fastest sample; {where}"
     for entry in entries:
-        print(f"{100 * entry.score:6.1f} %  {_timed(entry)}{entry.kernel}")
+        yield f"{100 * entry.score:6.1f} %  {_timed(entry)}{entry.kernel}"
 
 
 def _timed(entry: Entry) -> str:
@@ -142,17 +141,17 @@ def _timed(entry: Entry) -> str:
     timing = entry.timing
     if timing is None:
         return ""
-    samples = f"{len(timing.samples):3} samples ± {100 * timing.spread / 2:4.1f} %"
+    samples = f"{plural(len(timing.samples), 'samples'):>11} ± {100 * timing.spread / 2:4.1f} %"
     return f"beside {timing.peak_gflops:6.1f} GFLOP/s  {samples}  "
 
 
-def _print_failures(failures: Iterable[Failure]) -> None:
+def _failures(failures: Iterable[Failure]) -> Iterator[str]:
     by_reason: dict[str, list[Microkernel]] = defaultdict(list)
     for failure in failures:
         by_reason[failure.reason].append(failure.kernel)
     for reason, kernels in sorted(by_reason.items(), key=lambda group: -len(group[1])):
         more = f" and {len(kernels) - 1} more" if len(kernels) > 1 else ""
-        print(f"failed: {kernels[0]}{more}: {readable(reason)}")
+        yield f"failed: {kernels[0]}{more}: {readable(reason)}"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -198,7 +197,12 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--json", action="store_true", help="one JSON object a line")
     command.set_defaults(run=_show)
 
-    command = commands.add_parser("plot", parents=[which], help="draw the ranking as a heat map")
+    command = commands.add_parser(
+        "plot",
+        parents=[which],
+        help="draw the ranking as a heat map; needs matplotlib",
+        epilog="It needs matplotlib: pip install 'tilewright[plot]'.",
+    )
     command.add_argument("file", metavar="FILE.png")
     command.set_defaults(run=_plot)
 
@@ -245,6 +249,6 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
-    except (CacheError, StoreError, ToolchainError, WorkerError, plot.PlotError) as error:
+    except (CacheError, OutputError, StoreError, ToolchainError, WorkerError, plot.PlotError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -35,7 +35,7 @@ def heat_map(entries: Iterable[Entry], path: str | Path) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise PlotError("a heat map needs matplotlib: pip install '.[plot]'") from error
+        raise PlotError("a heat map needs matplotlib: pip install 'tilewright[plot]'") from error
     panels = _panels(entries)
     if not panels:
         raise PlotError("there is nothing to draw: no microkernel was ranked")
@@ -62,7 +62,9 @@ def heat_map(entries: Iterable[Entry], path: str | Path) -> None:
     try:
         figure.savefig(path, dpi=100)
     except (OSError, ValueError) as error:
-        raise PlotError(f"the heat map cannot be written to {path}: {error}") from error
+        raise PlotError(
+            f"the heat map cannot be written to {path}: {getattr(error, 'strerror', None) or error}"
+        ) from error
 
 
 def _panels(entries: Iterable[Entry]) -> dict[_Panel, dict[tuple[int, int], Entry]]:

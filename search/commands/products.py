@@ -213,8 +213,10 @@ def _saved(found: Found, options: argparse.Namespace) -> tuple[tuple[Path, ...],
 def _repeat(program: str, found: Found, options: argparse.Namespace) -> str:
     """The command that runs exactly the same kernel again."""
     problem, target = found.scheme.problem, found.backend.target
-    words = [] if target.name == "cpu" else ["--target", target.name, "--dtype", problem.dtype]
-    words += ["--shape", canonical(problem), "--scheme", found.scheme.text]
+    shape = canonical(problem)
+    words = [] if target.name == "cpu" else ["--target", target.name]
+    words += [] if target.name == "cpu" or ",dtype=" in shape else ["--dtype", problem.dtype]
+    words += ["--shape", shape, "--scheme", found.scheme.text]
     words += ["--threads", str(options.threads)] if options.threads != 1 else []
     words += ["--isa", options.isa] if options.isa else []
     words += ["--cache", options.cache] if options.cache != "warm" else []
@@ -229,6 +231,7 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
         program,
         description="Finds, checks and explains a fast kernel for one problem. With --suite NAME … --composition it "
         "shows of which microkernels a suite's kernels are composed: --suite NAME --help says more.",
+        epilog="A GPU needs pip install 'tilewright[gpu]', and --cluster pip install 'tilewright[cluster]'.",
     )
     parser.add_argument("--shape", required=True, help=shape_help)
     parser.add_argument("--epilogue", metavar="TEXT", help="what the stores do to each sum, such as 'relu(y + b)'")

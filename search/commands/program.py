@@ -191,6 +191,8 @@ def _text_of(text: str) -> str:
         return sys.stdin.read()
     if not text.startswith("@"):
         return text
+    if text == "@":
+        raise ProblemError("@ lacks the name of a file: write @FILE")
     try:
         return Path(text[1:]).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:

@@ -1,5 +1,7 @@
 """A sample of onnx's own tests, of operators and of files; `make soak` runs them all."""
 
+from pathlib import Path
+
 import pytest
 
 from graph.conformance import PASSED, REFUSED, WRONG, cases, checked, main, outcomes, reason
@@ -109,9 +111,13 @@ def test_reasons_are_the_same_for_nodes_of_any_name():
     ("words", "code", "said"),
     [
         (["no_such_test"], 2, "has no_such_test in its name"),
-        (["test_nonzero_example", "--page", "{folder}"], 1, "{folder}: Is a directory"),
-        (["test_nonzero_example", "--page", "{folder}/none/page.md"], 1, "page.md: No such file or directory"),
-        (["test_nonzero_example", "--journal", "{folder}"], 1, "{folder}: Is a directory"),
+        (["test_nonzero_example", "--page", "{folder}"], 1, "{folder} cannot be written: Is a directory"),
+        (
+            ["test_nonzero_example", "--page", "{folder}/none/page.md"],
+            1,
+            "page.md cannot be written: No such file or directory",
+        ),
+        (["test_nonzero_example", "--journal", "{folder}"], 1, "{folder} cannot be written: Is a directory"),
         (["test_nonzero_example", "--journal", "{folder}/text"], 1, "text is no journal of outcomes"),
     ],
 )
@@ -120,6 +126,14 @@ def test_what_cannot_be_run_or_written_is_one_sentence(words, code, said, tmp_pa
     assert main([word.format(folder=tmp_path) for word in words]) == code
     printed = capsys.readouterr()
     assert said.format(folder=tmp_path) in printed.err and printed.err.count("\n") == 1 and not printed.out
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_page_that_cannot_be_written_leaves_the_report(capsys):
+    assert main(["test_nonzero_example", "--page", "/dev/full"]) == 1
+    printed = capsys.readouterr()
+    assert printed.err == "/dev/full cannot be written: No space left on device\n"
+    assert printed.out.startswith("1 test: 0 passed, 1 refused, 0 wrong\n")
 
 
 def test_every_zeroth_test_is_refused(capsys):

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -282,11 +283,13 @@ def test_files_that_are_no_models_are_one_sentence(tmp_path, capsys):
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(b"\xff\xfe not protobuf")
     none = tmp_path / "none.onnx"
-    for path, why in ((broken, "is no"), (none, f"{none} is missing\n")):
+    pipe = tmp_path / "pipe.onnx"
+    os.mkfifo(pipe)
+    for path, why in ((broken, "is no"), (none, f"{none} is missing\n"), (pipe, "is no regular file")):
         assert main([str(path)]) == 2
         told = capsys.readouterr().err
         assert why in told and told.count("\n") == 1 and told.count(str(path)) == 1
-    with pytest.raises(ModelError, match="holds no saved model"):
+    with pytest.raises(ModelError, match=r"holds no saved model: model\.json: No such file or directory"):
         load_model(tmp_path)
 
 

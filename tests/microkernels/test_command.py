@@ -176,7 +176,7 @@ def test_a_picture_says_along_which_dims_its_points_lie(monkeypatch, tmp_path):
 def test_without_matplotlib_the_picture_says_what_to_install(monkeypatch, tmp_path):
     for name in ("matplotlib", "matplotlib.figure", "matplotlib.backends.backend_agg"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(plot.PlotError, match=r"pip install '\.\[plot\]'"):
+    with pytest.raises(plot.PlotError, match=r"pip install 'tilewright\[plot\]'"):
         plot.heat_map([Entry(TILE, 0.9, timing_at(TILE, 0.9))], tmp_path / "map.png")
 
 

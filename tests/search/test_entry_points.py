@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import graph
 import search
 from tilewright_entry import LIBRARIES, OURS
 
@@ -26,6 +27,12 @@ def test_dir_and_help_list_what_there_is():
     assert {"generate_conv", "generate_matmul", "load_kernel", "fold_batch_norm"} <= set(dir(search))
     text = pydoc.plain(pydoc.render_doc(search))
     assert "generate_conv(*, n: 'int' = 1" in text and "class ProblemError" in text
+
+
+def test_dir_lists_nothing_that_a_package_merely_imports():
+    program = "import search, graph; print(*(n for m in (search, graph) for n in dir(m) if not n.startswith('__')))"
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert found.split() == [*search.__all__, *graph.__all__]
 
 
 @pytest.mark.parametrize("name", CAUGHT.split())

@@ -240,6 +240,7 @@ def test_the_twin_checks_the_choice_exactly(command, arguments, capsys):
     assert found["correct"] is True and found["conflicts"] == 0
     assert "on the twin; bank conflicts cost 0 cycles" in found["check"]
     assert "--target cuda-twin" in found["repeat"] and found["scheme"] in found["repeat"]
+    assert found["repeat"].count("dtype") == 1
 
 
 def test_exactly_the_scheme_that_is_given(capsys):

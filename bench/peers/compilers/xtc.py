@@ -36,7 +36,7 @@ class Xtc(Peer):
     def missing(self) -> str | None:
         reason = super().missing()
         if reason is None and find_library("omp") is None:
-            return "xtc needs LLVM's libomp: apt install libomp5, and its packages by pip install '.[peers]'"
+            return "xtc needs LLVM's libomp: apt install libomp5, and its packages by pip install 'tilewright[peers]'"
         return reason
 
     def version(self) -> str:

@@ -60,7 +60,8 @@ class Peer(ABC):
         absent = [package for module, package in self.packages.items() if find_spec(module) is None]
         if not absent:
             return None
-        return f"{' and '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed: pip install '.[peers]'"
+        are = "is" if len(absent) == 1 else "are"
+        return f"{' and '.join(absent)} {are} not installed: pip install 'tilewright[peers]'"
 
     @abstractmethod
     def version(self) -> str:

@@ -71,8 +71,10 @@ def gain(backend: CpuBackend, scheme: Scheme) -> Gain | None:
 @ending("interrupted")
 def main(arguments: list[str] | None = None) -> int:
     """Prints a line a layer and returns the exit code."""
-    parser = argparse.ArgumentParser("python -m bench.prefetch", description=__doc__.splitlines()[0])
-    parser.add_argument("--suite", required=True, nargs="+", metavar="NAME[:LAYER]")
+    parser = argparse.ArgumentParser(
+        "python -m bench.prefetch", description="What prefetches bring: kernels with all, with those to L2, with none."
+    )
+    parser.add_argument("--suite", required=True, nargs="+", metavar="NAME[:LAYER]", help="a suite, or a layer of it")
     parser.add_argument("--scheme", metavar="TEXT", help="of a single layer; default: the model's choice")
     parser.add_argument("--dtype", default="f32", metavar="NAME", help="f32 (default), bf16 or int8")
     parser.add_argument("--layout", choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc")

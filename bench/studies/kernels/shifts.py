@@ -283,7 +283,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m bench.shifts",
         description="Triton's shift-convolutions.",
-        epilog="Without PyTorch (pip install -e '.[peers]') only ours are timed.",
+        epilog="Without PyTorch (pip install 'tilewright[peers]') only ours are timed.",
     )
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--ways", nargs="+", choices=tuple(WAYS), default=list(WAYS), help="default: all")

@@ -112,7 +112,9 @@ def measured() -> dict[str, float]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Prints a line a case and returns the exit code. 1: this CPU has no tile registers."""
-    argparse.ArgumentParser("python -m bench.tiles", description=__doc__.splitlines()[0]).parse_args(arguments)
+    argparse.ArgumentParser(
+        "python -m bench.tiles", description="Times the instructions of tile registers; needs a CPU with AMX."
+    ).parse_args(arguments)
     if not supports(isa_named("amxbf16").cpu_flags) or not tiles_given():
         print("this CPU has no tile registers (AMX), or the system does not give them to this process", file=sys.stderr)
         return 1

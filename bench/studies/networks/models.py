@@ -189,7 +189,7 @@ def main(arguments: list[str] | None = None) -> int:
                         name, path = _named(named)
                         race = _race(name, path, options, threads)
                     except ModuleNotFoundError as error:
-                        print(f"{named}: {error}: pip install -e '.[peers,models]'", file=sys.stderr)
+                        print(f"{named}: {error}: pip install 'tilewright[peers,models]'", file=sys.stderr)
                         code = 1
                         continue
                     except CandidateError as error:
@@ -206,7 +206,7 @@ def main(arguments: list[str] | None = None) -> int:
                 if results:
                     print(f"\n{summary(results)}\n{differences(results)}", flush=True)
     except ModuleNotFoundError as error:
-        print(f"{error}: pip install -e '.[peers,models]'", file=sys.stderr)
+        print(f"{error}: pip install 'tilewright[peers,models]'", file=sys.stderr)
         return 1
     return code
 
@@ -238,7 +238,7 @@ def _version(peer: str) -> str:
     try:
         return f"{peer} {importlib.metadata.version(MODEL_PEERS[peer][0])}"
     except importlib.metadata.PackageNotFoundError:
-        return f"{peer} (not installed: pip install -e '.[peers,models]')"
+        return f"{peer} (not installed: pip install 'tilewright[peers,models]')"
 
 
 def _race(name: str, path: Path, options: argparse.Namespace, threads: int) -> Race:
@@ -262,8 +262,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m bench",
         description="Whole models beside other libraries.",
-        epilog="Networks by name come from PyTorch: pip install -e '.[peers,models]'. For a file '.[models]' is "
-        "enough, and libraries that are missing are left out.",
+        epilog="Networks by name come from PyTorch: pip install 'tilewright[peers,models]'. For a file "
+        "'tilewright[models]' is enough, and libraries that are missing are left out.",
     )
     parser.add_argument(
         "--models",

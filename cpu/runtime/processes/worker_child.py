@@ -76,6 +76,8 @@ def _answer(request: bytes, packages: Iterable[str]) -> str:
             return json.dumps({"error": f"{type(error).__name__}: {error}"})
         return json.dumps({"environment": str(error)})  # the next candidate would fail in the same way
     except BaseException as error:  # also SystemExit: the child goes on
+        if type(error).__name__ == "CandidateError":  # the function's own sentence
+            return json.dumps({"error": str(error)})
         kind = "MemoryError" if isinstance(error, MemoryError) else type(error).__name__
         return json.dumps({"error": f"{kind}: {error}" if str(error) else kind})
 

@@ -355,7 +355,7 @@ def test_what_is_missing_is_named_beside_the_gpu(name, monkeypatch):
     monkeypatch.setattr("bench.peers.gpu.torch_cuda.installed", lambda package: "2.13.0")
     assert PEERS[name].missing() is None
     monkeypatch.setattr("bench.peers.interface.peer.find_spec", lambda module: None)
-    assert "pip install '.[peers]'" in PEERS[name].missing()
+    assert "pip install 'tilewright[peers]'" in PEERS[name].missing()
 
 
 def test_asking_what_is_missing_imports_no_library():

@@ -115,7 +115,7 @@ def test_peers_are_named_and_titled():
 
 @pytest.mark.parametrize("name", PEERS)
 def test_a_missing_peer_says_how_to_get_it(name, nothing_installed):
-    assert "pip install '.[peers]'" in PEERS[name].missing()
+    assert "pip install 'tilewright[peers]'" in PEERS[name].missing()
 
 
 def test_a_peer_with_its_packages_is_not_missing():
@@ -123,7 +123,7 @@ def test_a_peer_with_its_packages_is_not_missing():
 
 
 def test_every_missing_package_is_named(nothing_installed):
-    assert PEERS["ort"].missing() == "onnxruntime and onnx are not installed: pip install '.[peers]'"
+    assert PEERS["ort"].missing() == "onnxruntime and onnx are not installed: pip install 'tilewright[peers]'"
 
 
 def test_the_interface_with_a_made_up_peer():

@@ -157,7 +157,7 @@ def test_incomplete_gathers_the_layers_by_reason():
 def test_facts_state_what_ran_what_did_not_and_how_to_get_it():
     said = dict(facts(CONDITIONS, RESULTS))
     assert said["fast"] == "Fast & <Furious>; 1.0."
-    assert said["ort"] == "Did not run: onnxruntime is not installed: pip install '.[peers]'."
+    assert said["ort"] == "Did not run: onnxruntime is not installed: pip install 'tilewright[peers]'."
     assert "FMA peak of one core 100 GFLOP/s; memory read by one core 10 GB/s" in said["Measured in the run"]
     assert {"Machine", "Versions", "Caches", "Threads", "Memory", "Turns", "Search", "Times", "Check"} <= set(said)
 
@@ -301,7 +301,14 @@ def test_the_html_page_stands_alone(tmp_path):
     assert not re.search(r"https?:|url\((?!#)|@import|<script", text)
     assert len(page.ids) == len(set(page.ids))
     assert text.count("<svg") == 6 and "prefers-color-scheme: dark" in text
-    for said in (incomplete(MISSING), "net:A<&>", "Fast & <Furious>", WHY, "T(A<&>) λ", "pip install '.[peers]'"):
+    for said in (
+        incomplete(MISSING),
+        "net:A<&>",
+        "Fast & <Furious>",
+        WHY,
+        "T(A<&>) λ",
+        "pip install 'tilewright[peers]'",
+    ):
         assert said in page.said
     assert "125 ms, 1.25× on 2 of 3 layers" in page.said
 
@@ -377,7 +384,7 @@ def test_a_report_is_a_folder_that_can_be_made_again_from_its_json_lines(tmp_pat
 
 def test_without_matplotlib_the_report_has_no_pictures_and_says_what_to_install(no_matplotlib, tmp_path):
     why, wrote = write_report(tmp_path, "performance", (ONE,), CONDITIONS)
-    assert why == "there are no pictures, which need matplotlib: pip install '.[plot]'"
+    assert why == "there are no pictures, which need matplotlib: pip install 'tilewright[plot]'"
     assert "pictures" not in wrote and not list(tmp_path.glob("*.svg"))
     assert "![" not in (tmp_path / "performance.md").read_text(encoding="utf-8")
     assert why in Page((tmp_path / "performance.html").read_text(encoding="utf-8")).said

@@ -263,10 +263,10 @@ def test_a_layer_that_is_not_supported_is_missing_with_its_reason(made_up, monke
 
 
 def test_missing_peers_are_named_with_how_to_get_them(made_up, monkeypatch, capsys):
-    peers = {"made": Made(absent="not installed: pip install '.[peers]'"), "other": Made()}
+    peers = {"made": Made(absent="not installed: pip install 'tilewright[peers]'"), "other": Made()}
     monkeypatch.setattr(known, "PEERS", peers)
     assert command.main(["--suite", "made_up", "--peers", "made", "other"]) == 0
-    assert "without made: not installed: pip install '.[peers]'" in capsys.readouterr().err
+    assert "without made: not installed: pip install 'tilewright[peers]'" in capsys.readouterr().err
     assert command.main(["--suite", "made_up", "--peers", "made"]) == 2
     told = capsys.readouterr().err
     assert "without made: not installed" in told and "none of the peers that are asked for can run" in told

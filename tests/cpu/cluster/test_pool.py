@@ -236,7 +236,7 @@ def test_what_is_no_address_is_refused_before_anybody_waits(address):
 
 def test_without_dask_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ClusterError, match=r"pip install -e '\.\[cluster\]'"):
+    with pytest.raises(ClusterError, match=r"pip install 'tilewright\[cluster\]'"):
         ClusterPool("tcp://127.0.0.1:1")
 
 

@@ -144,6 +144,7 @@ def test_a_runtime_extent(capsys):
         (["y[i] = 99999999999999999999 + i", "--shape", "i=5"], "is a whole number of more than 64 bits"),
         (["y[i] = " + "x[i]+" * 3000 + "x[i]", "--shape", "i=5"], "comes after 100 terms in a row"),
         (["@nowhere"], "nowhere cannot be read: No such file"),
+        (["@"], "@ lacks the name of a file: write @FILE"),
         (["y[i] = sum[j] x[i+j]; z[i] = y[i+1]", "--shape", "i=3,j=2"], "statement 2, y[i + 1]: axis 0 of y has 3"),
     ],
 )

@@ -12,7 +12,7 @@ MACHINE = Machine("box-1", "avx2", 8, 16, 50e9, 4, (CacheLevel("L1", 32768, 64, 
 CONDITIONS = Conditions(
     "python -m bench --suite a 'b & c'", MACHINE, "gcc 12", "0.1", "3.11",
     (("fast", "Fast & <Furious>", "1.0"), ("slow|er", "Slow", "2.0")),
-    (("ort", "onnxruntime is not installed: pip install '.[peers]'"),),
+    (("ort", "onnxruntime is not installed: pip install 'tilewright[peers]'"),),
     "warm caches", "not pinned", "glibc keeps memory", "5 turns", 30.0,
 )  # fmt: skip
 WHY = "it takes no <7x7> & such"

@@ -83,12 +83,18 @@ def test_models_that_nobody_knows_are_told_before_anything_is_timed(words, told,
     assert (found := capsys.readouterr().err).startswith(told) and found.count("\n") == 1
 
 
+def test_a_file_that_is_no_model_is_one_sentence(tmp_path, capsys):
+    (tmp_path / "bad.onnx").write_text("garbage")
+    assert main(["--models", str(tmp_path / "bad.onnx")]) == 1
+    assert capsys.readouterr().err.startswith(f"{tmp_path / 'bad.onnx'}: {tmp_path / 'bad.onnx'} is no ONNX file, ")
+
+
 def test_what_is_not_there_is_one_sentence(capsys, monkeypatch):
     def without(name):
         raise ModuleNotFoundError("No module named 'torch'")
 
     monkeypatch.setattr(models, "exported", without)
     assert main(["--models", "resnet18"]) == 1
-    assert capsys.readouterr().err == "resnet18: No module named 'torch': pip install -e '.[peers,models]'\n"
+    assert capsys.readouterr().err == "resnet18: No module named 'torch': pip install 'tilewright[peers,models]'\n"
     assert trained.main(["nonsense"]) == 2
     assert "no model has one of nonsense in its name; the wheels are magika, " in capsys.readouterr().err

@@ -140,7 +140,7 @@ def test_messages(capsys, monkeypatch):
 
     monkeypatch.setattr(study.torch_cpu, "version", missing)
     assert study.main(["--only", "soft"]) == 1
-    assert capsys.readouterr().err == "PyTorch is missing: pip install -e '.[peers]'\n"
+    assert capsys.readouterr().err == "PyTorch is missing: pip install 'tilewright[peers]'\n"
 
 
 def test_the_suite_of_programs_is_this_study(monkeypatch):

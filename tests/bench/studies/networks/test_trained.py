@@ -59,4 +59,4 @@ def test_what_must_be_installed_is_said(capsys, monkeypatch):
 
     monkeypatch.setattr(trained, "checked", without)
     assert trained.main(["magika"]) == 1
-    assert capsys.readouterr().err == "No module named 'onnxruntime': pip install -e '.[peers,models]'\n"
+    assert capsys.readouterr().err == "No module named 'onnxruntime': pip install 'tilewright[peers,models]'\n"
