@@ -55,7 +55,7 @@ _CAUSES = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a test ended. why: the reason of a refusal, or what is wrong."""
+    """How a test ended. why: the unsupported reason, or what is wrong."""
 
     name: str
     ended: str
@@ -192,12 +192,12 @@ def report(found: list[Outcome]) -> str:
     lines += [
         f"Of those that passed, {bound} have no input but what decides shapes: bound, their outputs are constants."
     ]
-    lines += ["", "Refused:", *(f"{len(names):5d}  {why}" for why, names in refusals(found))]
+    lines += ["", "Refused:", *(f"{len(names):5d}  {why}" for why, names in unsupported(found))]
     lines += ["", "Wrong:", *(f"  {outcome.name}: {outcome.why}" for outcome in found if outcome.ended == WRONG)]
     return "\n".join(lines)
 
 
-def refusals(found: list[Outcome]) -> list[tuple[str, list[str]]]:
+def unsupported(found: list[Outcome]) -> list[tuple[str, list[str]]]:
     """The reasons with the tests that they refuse, the most frequent first."""
     reasons: dict[str, list[str]] = {}
     for outcome in found:
@@ -223,7 +223,7 @@ def page(found: list[Outcome], kinds: Mapping[str, int]) -> str:
         "",
         "| refused | because | such as |",
         "| ---: | --- | --- |",
-        *(f"| {len(names)} | {why.replace('|', '/')} | `{sorted(names)[0]}` |" for why, names in refusals(found)),
+        *(f"| {len(names)} | {why.replace('|', '/')} | `{sorted(names)[0]}` |" for why, names in unsupported(found)),
         "",
     ]
     wrong = sorted((outcome for outcome in found if outcome.ended == WRONG), key=lambda outcome: outcome.name)
@@ -241,7 +241,7 @@ def known_cause(name: str) -> str:
 
 
 def reason(why: str) -> str:
-    """A refusal without the names of nodes and inputs, and without what could be bound."""
+    """An unsupported reason without the names of nodes and inputs, and without what could be bound."""
     head, colon, rest = why.partition(BINDABLE)[0].partition(": ")
     if head.startswith("node ") and colon:
         operator = head.partition("(")[2].rstrip(")")

@@ -13,7 +13,7 @@ DEFAULT_LAYOUT = "nhwc"
 _ORDERS = {"a": ("mk", "km"), "b": ("kn", "nk"), "c": ("mn", "")}
 
 
-class Asked(Protocol):
+class Original(Protocol):
     """The part of an original problem (`tiling.problem`) that its text says."""
 
     @property
@@ -50,7 +50,7 @@ class Asked(Protocol):
     def windows(self) -> tuple[Window, ...]: ...
 
 
-def text_of(problem: Asked) -> str | None:
+def text_of(problem: Original) -> str | None:
     """The shortest key=value form of an original problem. Keys with their default value are left out.
 
     None where there is no such form: for a problem of dot groups, or for an operator that no shape names.
@@ -68,7 +68,7 @@ def text_of(problem: Asked) -> str | None:
     return shape + dtype + out + (f",epilogue={problem.epilogue}" if problem.epilogue else "")
 
 
-def lying_of(problem: Asked) -> dict[str, str | int]:
+def lying_of(problem: Original) -> dict[str, str | int]:
     """The keys of an original problem whose arrays lie in longer ones, or have their axes in other orders."""
     if problem.op == "matmul":
         found: dict[str, str | int] = {}
@@ -83,20 +83,20 @@ def lying_of(problem: Asked) -> dict[str, str | int]:
     return {key: width for key, (width, own) in pairs.items() if width != own}
 
 
-def _orders(product: Asked, tensor: Tensor) -> tuple[str, str]:
+def _orders(product: Original, tensor: Tensor) -> tuple[str, str]:
     """The usual order of an array's axes, and that of a transposed one."""
     plain, transposed = ("l" * ("l" in product.extents) + order for order in _ORDERS[tensor.name])
     return plain, transposed
 
 
-def order_of(product: Asked, tensor: Tensor) -> str:
+def order_of(product: Original, tensor: Tensor) -> str:
     """The axes of an array of a matrix product as they lie, and how long those are that are longer: `ml36k`."""
     axes = [index.terms[0][0] for index in tensor.indices]
     pairs = zip(axes, tensor.shape)
     return "".join(axis if size == product.extents[axis] else f"{axis}{size}" for axis, size in pairs)
 
 
-def _product(problem: Asked) -> str:
+def _product(problem: Original) -> str:
     extents = problem.extents
     sizes = {key: extents[key] for key in MATMUL_REQUIRED}
     options: dict[str, int | str] = {"batch": extents["l"]} if "l" in extents else {}
@@ -107,7 +107,7 @@ def _product(problem: Asked) -> str:
     return ",".join(f"{key}={value}" for key, value in (sizes | options).items())
 
 
-def _convolution(problem: Asked) -> str:
+def _convolution(problem: Original) -> str:
     extents = problem.extents
     size = dict(zip(problem.layout, problem.broadcast.shape))
     images = (problem.broadcast, problem.output)

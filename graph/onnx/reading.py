@@ -21,7 +21,7 @@ from graph.model.language import ModelError, Slice, Step
 from tiling.program.infer import Array
 
 _NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
-# What a refusal says before inputs that could be bound.
+# What a message says before inputs that could be bound.
 BINDABLE = "; where "
 _FEW = 16  # numbers of an input that may be nothing but a size, axes or a shape
 
@@ -61,7 +61,7 @@ class Reading(ABC):
         return (name,)
 
     def bindable(self, names: Iterable[str]) -> str:
-        """What a refusal says of the inputs that decide arrays, where they are few numbers; "" where there are none."""
+        """What a message says of the inputs that decide arrays, where they are few numbers; "" where there are none."""
         wanted = set(map(self.root, names))
         for step in reversed(self.steps):
             if wanted.intersection(map(self.root, step.outputs)):

@@ -119,9 +119,9 @@ def _filter(name: str, axes: Sequence[_Axis], at: Sequence[int], channels: Seque
         helper.make_node("Slice", ["w", *names[:4]], [f"{name}_taps"]),
         helper.make_node("Reshape", [f"{name}_taps", names[4]], [f"{name}_groups"]),
         helper.make_node(
-            "Transpose", [f"{name}_groups"], [f"{name}_turned"], perm=[0, 2, 1, *(3 + axis for axis in spatial)]
+            "Transpose", [f"{name}_groups"], [f"{name}_transposed"], perm=[0, 2, 1, *(3 + axis for axis in spatial)]
         ),
-        helper.make_node("Reshape", [f"{name}_turned", names[5]], [name]),
+        helper.make_node("Reshape", [f"{name}_transposed", names[5]], [name]),
     ]
 
 

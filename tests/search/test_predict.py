@@ -289,9 +289,9 @@ def test_pixels_and_outputs_that_lie_apart_are_prefetched():
         for loops in ("T(w,289) T(k,8)", "T(k,8) T(w,289)")
     )
     assert prefetched(plan_prefetches(shared)) == {"x"} and prefetched(plan_prefetches(alone)) == set()
-    turned = conv2d(c=48, r=3, s=3, padding=1, **sizes)
+    transposed = conv2d(c=48, r=3, s=3, padding=1, **sizes)
     text = "T(h,136) T(k,2) T(w,17) S(y) T(r,3) T(c,48) U(s,3) U(w,8) U(k,2) V(k,16)"
-    schemes = (parse(problem, text) for problem in (turned, in_layout(turned, "nhwc")))
+    schemes = (parse(problem, text) for problem in (transposed, in_layout(transposed, "nhwc")))
     assert [prefetched(plan_prefetches(scheme)) for scheme in schemes] == [{"y"}, {"x"}]
 
 

@@ -75,8 +75,8 @@ def test_the_kinds_of_dims_follow_from_the_roles():
     p = matmul(m=4, n=6, k=8, batch=3)
     assert (p.row_dims, p.looped_dims, p.vector_dim) == (("m",), ("l",), "n")
     a, b, c = p.tensors
-    turned = replace(p, tensors=(replace(a, role="vector"), replace(b, role="broadcast"), c))
-    assert (turned.row_dims, turned.looped_dims, turned.vector_dim) == (("n",), ("l",), "m")
+    exchanged = replace(p, tensors=(replace(a, role="vector"), replace(b, role="broadcast"), c))
+    assert (exchanged.row_dims, exchanged.looped_dims, exchanged.vector_dim) == (("n",), ("l",), "m")
     assert "vector_dim" not in {field.name for field in fields(p)}  # so nobody can say otherwise
 
 

@@ -185,8 +185,11 @@ def test_canonical_of_any_problem_parses_back(problem, stride, dilation):
 )
 def test_a_matmul_shape_that_cannot_be_read(text, named):
     assert parse_matmul_shape("m=1 n=2,k=3,trans_a=0,batch=1") == matmul(m=1, n=2, k=3)
-    turned = matmul(m=1, n=2, k=3, batch=4, transpose_b=True)
-    assert canonical(turned) == "m=1,n=2,k=3,batch=4,trans_b=1" and parse_matmul_shape(canonical(turned)) == turned
+    transposed = matmul(m=1, n=2, k=3, batch=4, transpose_b=True)
+    assert (
+        canonical(transposed) == "m=1,n=2,k=3,batch=4,trans_b=1"
+        and parse_matmul_shape(canonical(transposed)) == transposed
+    )
     with pytest.raises(ShapeError) as raised:
         parse_matmul_shape(text)
     assert named in str(raised.value)

@@ -18,7 +18,7 @@ RMS_NORM = "v[i] = mean[j] x[i,j] * x[i,j]; y[i,j] = x[i,j] * rsqrt(v[i] + 1e-6)
 RELU_SUM_ADD_SCALE = "a[i,j,k] = relu(x[i,j,k]); s[i,j] = sum[k] a[i,j,k]; y[i,j,k] = (a[i,j,k] + s[i,j]) * 0.5"
 CHAIN = "a[i,j] = x[i,j] * 2 + 1; s[i] = sum[j] a[i,j]; t[i] = s[i] * 0.5; y[i,j] = t[i] * x[i,j] + a[i,j]"
 PRODUCT = "p[i,j] = sum[c] x[i,c] * w[c,j]"
-TURNED = "t[i,c] = x[c,i]; p[i,j] = sum[c] t[i,c] * w[c,j]"
+TRANSPOSED = "t[i,c] = x[c,i]; p[i,j] = sum[c] t[i,c] * w[c,j]"
 POOLING = "y[h,w,c] = max[r,s] x[2*h+r-1,2*w+s-1,c] else -inf"
 ATTENTION = (
     "s[h,i,j] = sum[c] q[h,i,c] * k[h,j,c]; t[h,i,j] = s[h,i,j] * 0.125; m[h,i] = max[j] t[h,i,j]; "
@@ -147,8 +147,8 @@ WORKLOADS = (
         bare=PRODUCT,
     ),
     Workload(
-        "turned, product 512x768x768",
-        TURNED,
+        "transposed, product 512x768x768",
+        TRANSPOSED,
         {"x": (768, 512), "w": (768, 768)},
         lambda t, x, w: x.t() @ w,
         bare="p[i,j] = sum[c] x[c,i] * w[c,j]",

@@ -31,7 +31,7 @@ REQUEST = "__builtin_prefetch"
 # What is put before the kernel's text: a macro is not expanded inside itself, so the second one still asks. Level 2 is
 # L2, level 3 is L1.
 BEFORE = {
-    "nothing asked": f"#define {REQUEST}(line, write, level) ((void)(line))\n",
+    "none": f"#define {REQUEST}(line, write, level) ((void)(line))\n",
     "to L2": f"#define {REQUEST}(line, write, level) ((level) == 2 ? {REQUEST}(line, write, 2) : (void)0)\n",
     "all": "",
 }

@@ -15,7 +15,7 @@ _MEMORY_MAX_BYTES = 256 << 20
 # How often everything is measured, each time in memory of its own. The best counts, since other programs, and pages
 # that lie badly, only ever lower a rate: six probes of a Zen 5 that others used found plain stores to memory at 8 to 41
 # GB/s.
-LOOKS = 3
+REPETITIONS = 3
 # Together about half a second; filling the buffers and compiling timer.c add less.
 _CACHE_SECONDS = 0.015
 _MEMORY_SECONDS = 0.04
@@ -30,8 +30,8 @@ def probe(flags: tuple[str, ...], lanes: int, host: Host) -> dict[str, Any]:
     exceeds 256 MiB, that cache serves part of "memory".
     """
     sizes = buffer_sizes(host)
-    looks = [_look(flags, lanes, sizes) for _ in range(LOOKS)]
-    best = {key: max(look[key] for look in looks) for key in looks[0]}
+    rates = [_rates(flags, lanes, sizes) for _ in range(REPETITIONS)]
+    best = {key: max(each[key] for each in rates) for key in rates[0]}
     return {
         "peak_gflops": best["peak", ""],
         **{kind: {level: best[kind, level] for level in sizes} for kind in ("read", "write")},
@@ -40,7 +40,7 @@ def probe(flags: tuple[str, ...], lanes: int, host: Host) -> dict[str, Any]:
     }
 
 
-def _look(flags: tuple[str, ...], lanes: int, sizes: Mapping[str, int]) -> dict[tuple[str, str], float]:
+def _rates(flags: tuple[str, ...], lanes: int, sizes: Mapping[str, int]) -> dict[tuple[str, str], float]:
     """Each rate by its kind and level, measured once. sizes: bytes of each level's buffer."""
     # Each page is written once: pages that were never written all map to one page of zeros.
     buffer = np.full(max(sizes.values()), 1, dtype=np.uint8)

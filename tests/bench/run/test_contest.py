@@ -90,7 +90,7 @@ def test_cold_caches_are_swept_before_each_call(enter, monkeypatch):
         (Made(spoil=lambda y: y * np.nan), "wrong result: an error of nan"),
         (Made(spoil=lambda y: y[:, 1:]), "wrong result: shape (1, 5, 8, 8) instead of (1, 6, 8, 8)"),
         (Made(absent="not installed"), "not installed"),
-        (Made(refusal="takes no padding"), "takes no padding"),
+        (Made(unsupported="takes no padding"), "takes no padding"),
         (
             Made(broken=RuntimeError("could not create a primitive\nat line 7")),
             "RuntimeError: could not create a primitive",

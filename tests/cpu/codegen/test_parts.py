@@ -20,15 +20,15 @@ from tiling.text.notation import parse
 from tiling.text.shapes import parse_shape
 
 ROW = matmul(m=1, n=101, k=96)
-TURNED = matmul(m=5, n=37, k=24, transpose_a=True, transpose_b=True)
+TRANSPOSED = matmul(m=5, n=37, k=24, transpose_a=True, transpose_b=True)
 LAST = conv2d(c=48, h=1, w=1, k=100, r=1, s=1)
 IMAGE = conv2d(n=2, c=12, h=7, w=5, k=37, r=3, s=3, padding=1)
 FIRST = conv2d(n=2, c=12, h=7, w=5, k=37, r=3, s=3, padding=1, layout="nchw")
 CASES = {
     "a row": (ROW, "T(k,8)@core R(n) S(c) T(k,12) V(n,{v})"),
     "a row, outputs shared too": (ROW, "T(k,4)@core T(n,{n})@core S(c) T(k,8) U(k,3) V(n,{v})"),
-    "transposed operands": (TURNED, "T(k,3)@core R(n) S(c) T(k,8) U(m,5) V(n,{v})"),
-    "one part of one product": (TURNED, "T(k,24)@core R(n) S(c) U(m,5) V(n,{v})"),
+    "transposed operands": (TRANSPOSED, "T(k,3)@core R(n) S(c) T(k,8) U(m,5) V(n,{v})"),
+    "one part of one product": (TRANSPOSED, "T(k,24)@core R(n) S(c) U(m,5) V(n,{v})"),
     "few outputs of many channels": (LAST, "T(c,6)@core R(k) S(y) T(c,8) V(k,{v})"),
     "padding, a last vector": (IMAGE, "T(h,7)@core T(c,3)@core R(n) R(k) S(y) T(r,3) T(s,3) T(c,4) U(w,5) V(k,{v})"),
     "sums wait": (IMAGE, "T(c,2)@core T(c,3) R(n) R(h) R(k) S(y) T(r,3) T(s,3) T(c,2) U(w,5) V(k,{v})"),

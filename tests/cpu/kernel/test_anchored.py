@@ -23,7 +23,7 @@ from tiling.arguments import ArgumentError
 MAPS = ("relu({0})", "{0} + v[{c}]", "{0} * 2 - r[{d}]", "max({0}, v[{c}])", "{0} - abs({0})", "where({0} > 0, {0}, 1)")
 ANCHORS = {
     "matmul": ("y[i,j] = sum[k] a[i,k] * b[k,j]", "i,j", {"i": 96, "j": 72, "k": 320}),
-    "turned": ("y[i,j] = sum[k] a[k,i] * b[j,k]", "i,j", {"i": 96, "j": 72, "k": 320}),
+    "transposed": ("y[i,j] = sum[k] a[k,i] * b[j,k]", "i,j", {"i": 96, "j": 72, "k": 320}),
     "batch": ("y[l,i,j] = sum[k] a[l,i,k] * b[l,k,j]", "l,i,j", {"l": 2, "i": 64, "j": 48, "k": 352}),
     "last": ("y[h,w,k] = sum[c,r,s] a[h+r-1,2*w+s-1,c] * b[r,s,c,k]", "h,w,k",
              {"h": 14, "w": 10, "k": 24, "c": 72, "r": 3, "s": 3}),

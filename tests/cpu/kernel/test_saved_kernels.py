@@ -390,8 +390,8 @@ def test_a_header_says_whether_a_call_needs_memory(tmp_path):
         for text in texts
     ]
     depthwise = conv2d(c=5, k=5, groups=5, h=3, w=3, r=1, s=1, layout="nchw")
-    turned = build(parse(depthwise, "R(c) T(h,3) T(w,3) S(y) V(c,4)"), ISAS["portable"]).save(tmp_path)
-    headers += [path.read_text() for path in turned if path.suffix == ".h"]
+    written = build(parse(depthwise, "R(c) T(h,3) T(w,3) S(y) V(c,4)"), ISAS["portable"]).save(tmp_path)
+    headers += [path.read_text() for path in written if path.suffix == ".h"]
     assert ["where there is none" in header for header in headers] == [True, False, True]
 
 

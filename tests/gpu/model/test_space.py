@@ -102,8 +102,8 @@ def random_problem(draw):
     dtype = draw.choice(("f16", "bf16", "tf32"))
     if draw.random() < 0.5:
         sizes = {dim: draw.choice((1, 8, 31, 64, draw.randrange(1, 200))) for dim in "mnk"}
-        turned = {f"transpose_{name}": draw.random() < 0.5 for name in "ab"}
-        return matmul(**sizes, **turned, batch=draw.choice((1, 1, 2)), dtype=dtype)
+        transposed = {f"transpose_{name}": draw.random() < 0.5 for name in "ab"}
+        return matmul(**sizes, **transposed, batch=draw.choice((1, 1, 2)), dtype=dtype)
     while True:
         try:
             return conv2d(

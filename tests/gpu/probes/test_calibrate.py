@@ -143,11 +143,11 @@ def expected_wgmma(probe, instruction, a_across, b_across):
     """
     dtype = {"f16": np.float16, "bf16": np.uint16, "tf32": np.float32}[instruction.dtype]
 
-    def tile(words, points, across, turned):
+    def tile(words, points, across, swizzled):
         chunks = from_bits(words.view(dtype), instruction.dtype).reshape(512, -1)
         rows = 64 * (points // 64) if across else points
         places = [[8 * r + (c ^ r % 8) for c in range(8)] for r in range(rows)]
-        found = np.array([[chunks[(p + p // 512 * turned) % 512] for p in row] for row in places]).reshape(rows, -1)
+        found = np.array([[chunks[(p + p // 512 * swizzled) % 512] for p in row] for row in places]).reshape(rows, -1)
         return np.concatenate([block.T for block in np.split(found, points // 64)]) if across else found
 
     a, b = tile(probe.first, 64, a_across, 0), tile(probe.second, instruction.columns, b_across, 1)

@@ -94,8 +94,8 @@ def check(
     names = ["x", "w", "r", *(letter if letter in given else "" for letter in "blhcp")]
     while not names[-1]:
         names.pop()
-    turned = {name: arrays[name] for name in names if name}
-    turned |= {name: np.moveaxis(arrays[name], 0, 1) for name in "xhc" if layout and name in turned}
+    transposed = {name: arrays[name] for name in names if name}
+    transposed |= {name: np.moveaxis(arrays[name], 0, 1) for name in "xhc" if layout and name in transposed}
     outputs = ["y", "yh", *(["yc"] if kind == "LSTM" else [])]
     more = {"direction": direction, "layout": layout, "hidden_size": 8, **attributes}
     if functions:
@@ -103,8 +103,8 @@ def check(
         for place, attribute in ((1, "activation_alpha"), (2, "activation_beta")):
             numbers = [each[place] for each in functions if each[place] is not None]
             more |= {attribute: numbers} if numbers else {}
-    inner = {name: array for name, array in turned.items() if known and name not in "xlhc"}
-    outer = {name: array for name, array in turned.items() if name not in inner}
+    inner = {name: array for name, array in transposed.items() if known and name not in "xlhc"}
+    outer = {name: array for name, array in transposed.items() if name not in inner}
     node = helper.make_node(kind, names, outputs, "cell", **more)
     proto = model([node], {name: array.shape for name, array in outer.items()}, outputs, inner)
     for value in proto.graph.input:

@@ -97,7 +97,7 @@ def test_two_axes_that_go_along_one_row_stay_inside_it():
     check_exact(model(nodes, {"x": [3, 128]}, ["y"], constants), whole(1, 3, 128))
 
 
-def test_products_of_what_is_repeated_or_turned_round_are_exact():
+def test_products_of_what_is_repeated_or_reversed_are_exact():
     constants = {
         "half": np.array(0.5, np.float32),
         "four": np.array([4, 6, 8]),
@@ -108,6 +108,6 @@ def test_products_of_what_is_repeated_or_turned_round_are_exact():
     repeated = node("Expand", ["h", "four"], ["a"], "a")
     given = model([scaled, repeated, product], {"x": [6, 8], "b": [4, 8, 5]}, ["y"], constants)
     check_exact(given, whole(1, 6, 8), whole(2, 4, 8, 5))
-    turned = node("Slice", ["h", "end", "begin", "axis", "back"], ["a"], "a")
-    given = model([scaled, turned, product], {"x": [6, 8], "b": [8, 5]}, ["y"], constants)
+    reversed_ = node("Slice", ["h", "end", "begin", "axis", "back"], ["a"], "a")
+    given = model([scaled, reversed_, product], {"x": [6, 8], "b": [8, 5]}, ["y"], constants)
     check_exact(given, whole(1, 6, 8), whole(2, 8, 5))

@@ -103,7 +103,7 @@ def test_a_batch_of_products_in_every_orientation(turn_a, turn_b):
     bias, z = (rng.integers(-4, 5, shape).astype(np.float32) for shape in (13, (3, 7, 13)))
     options = dict(transpose_a=turn_a, transpose_b=turn_b, epilogue="relu(y + b + z)", isa="portable")
     kernel = generate_matmul(m=7, n=13, k=11, batch=3, **options)
-    given = [np.ascontiguousarray(v.swapaxes(1, 2)) if turned else v for v, turned in ((a, turn_a), (b, turn_b))]
+    given = [np.ascontiguousarray(v.swapaxes(1, 2)) if flipped else v for v, flipped in ((a, turn_a), (b, turn_b))]
     assert np.array_equal(kernel(*given, bias, z), np.maximum(a @ b + bias + z, 0))
 
 

@@ -121,8 +121,8 @@ def followed(random: Random, problem: Problem) -> Problem:
 
 def _matmul(random: Random) -> Problem:
     sizes = {dim: random.choice((*EXTENTS, 37, 64, 101)) for dim in "mnk"}
-    turned = {f"transpose_{name}": random.random() < 0.3 for name in "ab"}
-    return matmul(**sizes, **turned, batch=random.choice((1, 1, 1, 2, 5)))
+    transposed = {f"transpose_{name}": random.random() < 0.3 for name in "ab"}
+    return matmul(**sizes, **transposed, batch=random.choice((1, 1, 1, 2, 5)))
 
 
 def _planes(random: Random) -> Problem:

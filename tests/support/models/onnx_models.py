@@ -91,7 +91,7 @@ def attention_network():
         node("Relu", ["c"], ["d"], "relu"),
         node("Conv", ["d", "after"], ["e"], "after", pads=[1, 1, 1, 1], strides=[2, 2]),
         node("Reshape", ["e", "tokens"], ["f"], "flat"),
-        node("Transpose", ["f"], ["t"], "turned", perm=[0, 2, 1]),
+        node("Transpose", ["f"], ["t"], "transposed", perm=[0, 2, 1]),
         *(node("MatMul", ["t", name], [name.upper()], name) for name in "qkv"),
         node("Transpose", ["K"], ["KT"], "keys", perm=[0, 2, 1]),
         node("MatMul", ["Q", "KT"], ["scores"], "scores"),

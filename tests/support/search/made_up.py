@@ -22,8 +22,8 @@ class Made(Peer):
 
     name, title = "made", "made up"
 
-    def __init__(self, spoil=lambda y: y, absent=None, refusal=None, broken=None, calls=None):
-        self.spoil, self.absent, self.refusal, self.broken, self.calls = spoil, absent, refusal, broken, calls
+    def __init__(self, spoil=lambda y: y, absent=None, unsupported=None, broken=None, calls=None):
+        self.spoil, self.absent, self.unsupported, self.broken, self.calls = spoil, absent, unsupported, broken, calls
 
     def missing(self):
         return self.absent
@@ -35,7 +35,7 @@ class Made(Peer):
         return {"MADE_THREADS": str(threads)}
 
     def refuses(self, problem):
-        return self.refusal
+        return self.unsupported
 
     def prepare(self, problem, x, w, threads, *arrays):
         if self.broken:

@@ -138,9 +138,9 @@ def test_a_scheme_is_vectorised_along_pixels():
 def test_a_scheme_of_the_convolution_is_still_one():
     backend = cpu_backend("portable")
     problem = backend.problem(conv2d(**PLANES))
-    turned, pixels = "R(n) R(k) R(h) R(w) S(y) T(c,6) V(k,4)", "R(n) R(k) R(w) S(y) T(c,6) V(w,4)"
+    transposed, pixels = "R(n) R(k) R(h) R(w) S(y) T(c,6) V(k,4)", "R(n) R(k) R(w) S(y) T(c,6) V(w,4)"
     assert (
-        backend.parsed(problem, turned).problem == conv2d(**PLANES)
+        backend.parsed(problem, transposed).problem == conv2d(**PLANES)
         and backend.parsed(problem, pixels).problem == problem
     )
 

@@ -70,7 +70,7 @@ def _read_as_it_is(
     """The program whose sum is an anchor of what it reads, and the anchor; else why it is none."""
     if not _is_product(next(s for s in program.program.statements if s.array == array)):
         return f"{array} goes by rules: its factors are no elements of arrays"
-    program = _read_directly(_turned(program, array), array)
+    program = _read_directly(_transposed(program, array), array)
     found = _with_weights(program, array)
     if isinstance(found, str):
         return found
@@ -108,7 +108,7 @@ def _by_rules(anchor: Anchor, dtypes: tuple[str, ...], ahead: bool) -> str:
     return ""
 
 
-def _turned(program: Sized, array: str) -> Sized:
+def _transposed(program: Sized, array: str) -> Sized:
     """The program whose product has its axes in the order of its only reader, where that is an anchor."""
     statement = next(s for s in program.program.statements if s.array == array)
     readers = [(s, a) for s in program.program.statements for a in s.accesses if a.array == array]

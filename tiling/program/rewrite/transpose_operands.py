@@ -25,12 +25,12 @@ LEAST_READS, LONGEST_SUM, LEAST_NEIGHBOURS = 8, 1024, 16
 def transposed_operands(program: Sized) -> Sized:
     """The program with such operands transposed."""
     for statement in program.program.statements:
-        for access in tuple(_turned(program, statement)):
+        for access in tuple(_transposed(program, statement)):
             program = _with_columns(program, statement.array, access)
     return program
 
 
-def _turned(program: Sized, statement: Statement) -> Iterator[Access]:
+def _transposed(program: Sized, statement: Statement) -> Iterator[Access]:
     """The elements whose neighbours in the output lie far apart, and neighbours in the sum side by side."""
     if not isinstance(statement.value, Reduce) or statement.value.kind != "sum" or not statement.dims:
         return

@@ -21,7 +21,7 @@ STREAMS = "T(k,65) T(h,4) S(y) T(c,1024) U(w,4) V(k,16)"  # panels of 64 KiB, mo
 
 @pytest.mark.parametrize(
     "before, requests",
-    [("nothing asked", set()), ("to L2", {"prefetcht1"}), ("all", {"prefetcht0", "prefetcht1"})],
+    [("none", set()), ("to L2", {"prefetcht1"}), ("all", {"prefetcht0", "prefetcht1"})],
 )
 def test_each_kernel_asks_for_what_its_name_says(before, requests, tmp_path):
     source = emit(parse(conv2d(c=1024, h=4, w=4, k=1040, r=1, s=1), STREAMS), isa_named("avx512f"))
@@ -38,7 +38,7 @@ def test_a_line_a_layer_with_the_share_of_the_peak_of_each(monkeypatch, capsys):
     scheme = "T(k,64) T(h,7) S(y) T(c,256) U(w,7) U(k,2) V(k,4)"
     assert prefetch.main(["--suite", "resnet18:R11", "--isa", "portable", "--scheme", scheme]) == 0
     _, line = capsys.readouterr().out.splitlines()
-    reached = re.match(r"resnet18:R11 +nothing asked (\S+) %, to L2 (\S+) %, all (\S+) %   (.*)$", line)
+    reached = re.match(r"resnet18:R11 +none (\S+) %, to L2 (\S+) %, all (\S+) %   (.*)$", line)
     assert reached and reached[4] == scheme
     assert all(float(share) > 0 for share in reached.groups()[:3])
 
@@ -49,7 +49,7 @@ def test_a_layer_may_lie_channels_first(monkeypatch, capsys):
     scheme = "T(k,64) T(w,98) S(y) T(c,64) U(w,8) V(w,4)"
     asked = ["--suite", "resnet18:R3", "--isa", "portable", "--layout", "nchw", "--scheme", scheme]
     assert prefetch.main(asked) == 0
-    assert re.search(r"resnet18:R3 +nothing asked \S+ %, to L2 \S+ %, all \S+ % ", capsys.readouterr().out)
+    assert re.search(r"resnet18:R3 +none \S+ %, to L2 \S+ %, all \S+ % ", capsys.readouterr().out)
 
 
 def test_a_kernel_that_asks_for_nothing_is_not_timed(monkeypatch, capsys):

@@ -206,7 +206,7 @@ def test_exact_on_integers_beside_guard_pages(case, dtype, row):
 @pytest.mark.parametrize("dtype", ISA)
 @pytest.mark.parametrize("case", [name for name, found in CASES.items() if found[0] is conv2d and found[3] == "c"])
 def test_channels_first(case, dtype, row):
-    """x is turned to blocks in a copy, row by row where these need zeros, and tiles are turned as they are stored."""
+    """A copy transposes x to blocks, row by row where these need zeros; tiles are transposed as they are stored."""
     isa = row(dtype)
     output = OUTPUT_DTYPES[dtype][1 if case == "several passes" and dtype == "bf16" else 0]
     kernel = build(scheme_of(case, dtype, "nchw", output_dtype=output), isa)

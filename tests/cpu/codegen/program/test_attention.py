@@ -188,7 +188,7 @@ def test_threads_change_no_bit():
 
 
 def test_nothing_of_a_row_of_scores_is_stored():
-    """What lies between inputs and output is as long as a block, whatever the sequence; but for the turned keys."""
+    """What lies between inputs and output is as long as a block, whatever the sequence; but for the transposed keys."""
     text = AFTER.format(t=SCALED, h="h")
     sources = []
     for length in (4096, 8192):

@@ -63,12 +63,12 @@ def matmul(d: Drawing) -> None:
 def gemm(d: Drawing) -> None:
     x = d.value(lambda v: v.axes == 2)
     pick = d.random
-    across, turned = pick.random() < 0.3, pick.random() < 0.5
+    across, transposed = pick.random() < 0.3, pick.random() < 0.5
     m, k = x.shape[::-1] if across else x.shape
     n = pick.choice((1, 3, 8, 16, 21))
     alpha, beta = pick.choice((1.0, 1.0, 2.0, -1.0)), pick.choice((1.0, 1.0, 2.0))
-    inputs = [x.name, d.constant(d.numbers((n, k) if turned else (k, n), 1), "w")]
+    inputs = [x.name, d.constant(d.numbers((n, k) if transposed else (k, n), 1), "w")]
     if pick.random() < 0.7:
         inputs.append(d.constant(d.numbers(pick.choice(((n,), (1, n), (m, 1), (m, n), (1,), ()))), "b"))
-    attributes = {"transA": int(across), "transB": int(turned), "alpha": alpha, "beta": beta}
+    attributes = {"transA": int(across), "transB": int(transposed), "alpha": alpha, "beta": beta}
     d.node("Gemm", inputs, d.made((m, n), x, most=2 * x.most * k + 4), **attributes)

@@ -130,8 +130,8 @@ def test_memory_seen_as_another_buffer():
 
 
 def test_threads_of_a_team():
-    own, turned = store("X", variable(THREAD)), store("X", constant(1) - variable(THREAD))
-    run(own, Barrier("core"), turned, team=2)
+    own, exchanged = store("X", variable(THREAD)), store("X", constant(1) - variable(THREAD))
+    run(own, Barrier("core"), exchanged, team=2)
     with pytest.raises(Race, match=r"core 1 writes X\[1\], which core 0 has written"):
-        run(own, turned, team=2)
-    run(If((Inside(variable(THREAD), 0, 1),), (own, turned)), team=2)
+        run(own, exchanged, team=2)
+    run(If((Inside(variable(THREAD), 0, 1),), (own, exchanged)), team=2)
