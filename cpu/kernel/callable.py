@@ -350,9 +350,18 @@ def build(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = 
     return Kernel(scheme, emitted(scheme, isa, threads, stream), cold=cold)
 
 
-def emitted(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = False) -> Source:
-    """As `cpu.codegen.emit.emit`, where the compiler can make kernels of so many threads. Raises ToolchainError."""
-    source = emit(scheme, isa, threads, stream)
+def emitted(
+    scheme: Scheme | Winograd,
+    isa: Isa,
+    threads: int = 1,
+    stream: bool = False,
+    write: Callable[[Scheme | Winograd, Isa, int, bool], Source] = emit,
+) -> Source:
+    """As `cpu.codegen.emit.emit`, where the compiler can make kernels of so many threads. Raises ToolchainError.
+
+    write: that function, or one that remembers what it wrote.
+    """
+    source = write(scheme, isa, threads, stream)
     if source.openmp:
         check_openmp(threads)
     return source

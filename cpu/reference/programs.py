@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erf
 
 from cpu.runtime.numbers import from_bits, to_bits
 from tiling.program.dtypes import FLOATS
@@ -117,6 +116,12 @@ def _sigmoid(v: Numbers) -> Any:
     return 1 / (1 + np.exp(-v))
 
 
+def _erf(v: Numbers) -> Any:
+    from scipy.special import erf  # which takes longer to load than all else that a small program needs
+
+    return erf(v)
+
+
 _MEANING: dict[str, Callable[..., Any]] = {
     **{"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide},
     **{"floordiv": np.floor_divide, "mod": np.mod, "min": np.minimum, "max": np.maximum},
@@ -126,7 +131,7 @@ _MEANING: dict[str, Callable[..., Any]] = {
     **{"neg": np.negative, "abs": np.abs, "sign": np.sign},
     **{"floor": np.floor, "ceil": np.ceil, "round": np.rint},
     **{"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": lambda v: 1 / np.sqrt(v), "pow": np.power},
-    **{"sin": np.sin, "cos": np.cos, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "erf": erf},
+    **{"sin": np.sin, "cos": np.cos, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "erf": _erf},
     **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     **{"expm1": np.expm1, "log1p": np.log1p},
     **{"bitand": np.bitwise_and, "bitor": np.bitwise_or, "bitxor": np.bitwise_xor, "bitnot": np.invert},
@@ -139,7 +144,7 @@ _MEANING: dict[str, Callable[..., Any]] = {
     "hardswish": lambda v: v * (_clamp(v + 3, 0, 6) / 6),
     "sigmoid": _sigmoid,
     "silu": lambda v: v * _sigmoid(v),
-    "gelu": lambda v: v / 2 * (1 + erf(v / np.sqrt(2))),
+    "gelu": lambda v: v / 2 * (1 + _erf(v / np.sqrt(2))),
     "gelu_tanh": lambda v: v * _sigmoid(2 * np.sqrt(2 / np.pi) * (v + 0.044715 * v**3)),
     "clamp": _clamp,
     "where": np.where,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from operator import index
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any  # what workers are given and give is JSON
 
-from cpu.codegen.emit import Source, forms_of, packing_forms_of
-from cpu.kernel.callable import Kernel, build, emitted
+from cpu.codegen.emit import Source, emit, forms_of, packing_forms_of
+from cpu.kernel.callable import Kernel, emitted
 from cpu.passes.order import PRODUCT
 from cpu.runtime.compiler.toolchain import CompileError, compile_shared, find_compiler
 from cpu.runtime.machine.host import fingerprint, host, tiles_given, tiles_refused
@@ -51,6 +51,8 @@ from tiling.text.shapes import canonical
 MOST_THREADS = 1024  # a larger number is a typing error, and OpenMP may end the process over it
 # How many of the model's candidates are built until one compiles. Where none does, the compiler is at fault.
 MOST_BUILDS = 4
+# The text of a call that is made again: writing one takes some 30 ms, for its passes.
+_written = lru_cache(maxsize=64)(emit)
 
 
 def cpu_target(wanted: Wanted, written: bool = False) -> Target:
@@ -188,9 +190,8 @@ class CpuBackend:
     def build(self, scheme: AnyScheme, timing: Timing | None = None) -> Kernel:
         kernel = self._kernels.get(scheme.text)
         if kernel is None:
-            either: Any = scheme  # the emitter takes Winograd's algorithm too, and tells them apart
-            cold = self.target.cache == "cold"
-            kernel = build(either, self.isa, self.target.threads, _streams(scheme), cold)
+            either: Any = scheme  # a kernel takes Winograd's algorithm too, and tells them apart
+            kernel = Kernel(either, self.emitted(scheme), cold=self.target.cache == "cold")
             self._kernels[scheme.text] = kernel
         if timing:
             kernel.timing = timing
@@ -199,7 +200,7 @@ class CpuBackend:
     def emitted(self, scheme: AnyScheme) -> Source:
         """The C text of a scheme, which is not compiled here. Raises SchemeError, ToolchainError."""
         either: Any = scheme
-        return emitted(either, self.isa, self.target.threads, _streams(scheme))
+        return emitted(either, self.isa, self.target.threads, _streams(scheme), _written)
 
     @cached_property
     def _kernels(self) -> dict[str, Kernel]:
