@@ -4,6 +4,7 @@
 `--update-golden` rewrites golden files instead of comparing with them.
 """
 
+import gc
 import os
 import random
 import signal
@@ -45,12 +46,20 @@ def pytest_configure(config):
     # A shell that starts a command in the background has it ignore Ctrl-C, and so would every program that a test
     # starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Collecting only makes what stays. Looking through it again and again takes a quarter of that time.
+    gc.disable()
     if config.option.soak_seed is None:
         config.option.soak_seed = random.randrange(2**32)
     if config.option.soak is not None and config.option.soak <= 0:
         raise pytest.UsageError("--soak takes a number of minutes above 0")
     if config.option.soak is not None:
         settings.load_profile("soak")
+
+
+def pytest_collection_finish(session):
+    """What was collected stays to the end: looking through it for garbage takes a seventh of the tests' own time."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_report_header(config):
