@@ -144,7 +144,7 @@ def _report(facts: dict[str, object]) -> str:
     arena, least, weights = facts["arena_bytes"], facts["arena_least"], facts["weight_bytes"]
     assert isinstance(seconds_, float) and isinstance(flops, int) and isinstance(threads, int)
     assert isinstance(arena, int) and isinstance(least, int) and isinstance(weights, int)
-    products_, size = facts["products"], f"{flops / 1e9:.2f} GFLOP"
+    products_, size = facts["products"], f"{flops / 1e9:.3g} GFLOP"
     assert isinstance(products_, int)
     among = (
         f"{products_} of them {'a product' if products_ == 1 else 'products'} of {size}" if products_ else "no product"

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from graph.compile import main as compile_command
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -49,6 +51,13 @@ def test_a_saved_kernel_called_from_threads_of_cpp(tmp_path):
     printed = run("cpp_threads", str(tmp_path))
     assert printed.count("wrote ") == 5 and len(set(re.findall(r"image \d: sum (-?\d+)", printed))) > 1
     assert (tmp_path / "layer.so").exists()
+
+
+def test_a_model_that_the_commands_take(tmp_path, capsys):
+    assert "wrote " in run("write_model", str(tmp_path / "model.onnx"))
+    assert compile_command([str(tmp_path / "model.onnx"), "--explain"]) == 0
+    printed = capsys.readouterr().out
+    assert "y: f32[1, 16, 1, 1]" in printed and "1 of them a product of 0.000885 GFLOP" in printed
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ In this folder, and in its rooms:
     canonical    a problem as text
     dtypes       the dtypes, their sizes, and their names in other libraries
     machine      the machine that a scheme runs on, and the timings taken on it
+    choices      names to choose from, as a sentence lists them
     arguments    the error for an array that a kernel cannot take
     expression   sums and products as C text, for emitters and task maps
     arrays/      what register tiles touch in the arrays of a problem

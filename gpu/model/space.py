@@ -12,10 +12,11 @@ from math import prod
 
 from gpu.codegen.copies.operand import Operand
 from gpu.codegen.emit import check_inputs
-from gpu.codegen.pipeline.instructions import Instruction, instruction_for, instructions_for
+from gpu.codegen.pipeline.instructions import DTYPES, Instruction, instruction_for, instructions_for
 from gpu.codegen.pipeline.reading import NO_PRODUCT, is_product, pipeline_of
 from gpu.codegen.pipeline.stages import LARGEST_THREAD_REGISTERS, REGISTERS, Pipeline
 from gpu.model.devices import DEVICES, Device
+from tiling.choices import either
 from tiling.dtypes import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
@@ -131,7 +132,7 @@ def schedules(dtype: str) -> tuple[Schedule, ...]:
     try:
         mma = instruction_for(dtype)
     except KeyError:
-        raise SchemeError(f"no matrix instruction reads {dtype}; use f16, bf16 or tf32") from None
+        raise SchemeError(f"no matrix instruction reads {dtype}; use {either(DTYPES)}") from None
     size = 32 // mma.depth  # an instruction reads 32 bytes of each row
     found = [Schedule(mma, w, tile, step // size, d) for (w, tile), step, d in product(_TILES, _STEP_BYTES, _DEPTHS)]
     by_columns = {i.columns: i for i in instructions_for(dtype) if i.worker == "warpgroup"}

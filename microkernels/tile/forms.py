@@ -104,9 +104,8 @@ class Isa:
     floats: the sums in `v` as a vector of floats. narrow: the stores of other dtypes.
     numbers: for narrow numbers, the loads that give each a lane of its own; else None.
     ranked_as: the instruction set whose measured tiles stand for this one's; empty where it has its own.
-    matrix: the matrix instructions (`tiling.rewrite.dot_groups`), or None. With them `vectors` is the instruction set
-    of
-        schemes whose dot groups fill a lane.
+    matrix: the matrix instructions (`tiling.rewrite.dot_groups`), or None.
+    vectors: beside matrix instructions, the instruction set of schemes whose dot groups fill a lane.
     """
 
     name: str

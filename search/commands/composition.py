@@ -20,7 +20,7 @@ from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, writ
 from cpu.runtime.plural import plural
 from microkernels.scores.database import readable
 from microkernels.tile.microkernel import Microkernel, microkernel_of
-from search.commands.options import FAILURES, seconds, whole
+from search.commands.options import FAILURES, ISA_HELP, seconds, whole
 from search.commands.progress import counted
 from search.evaluator import backend_of, target_of
 from search.evaluator.interface.errors import CandidateError
@@ -165,7 +165,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument("--suite", nargs="+", required=True, metavar="NAME[:LAYER]", help="suites, or layers of them")
     parser.add_argument("--composition", action="store_true", required=True, help="what this command shows")
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
-    parser.add_argument("--isa", metavar="NAME", help="avx512f, avx2 or portable; default: the widest of this CPU")
+    parser.add_argument("--isa", metavar="NAME", help=ISA_HELP)
     parser.add_argument(
         "--budget",
         type=seconds,

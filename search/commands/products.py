@@ -17,7 +17,10 @@ from cpu.runtime.plural import plural
 from microkernels.scores.database import readable
 from search.commands import composition
 from search.commands.options import (
+    DTYPE_HELP,
+    EVERY_ISA_HELP,
     FAILURES,
+    OUTPUT_HELP,
     c_name,
     check_target,
     folder,
@@ -242,12 +245,12 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--dtype",
         metavar="NAME",
-        help="dtype of the inputs: f32, bf16 or int8 on the CPU, default f32; f16, bf16 or tf32 on a GPU, default f16",
+        help=DTYPE_HELP,
     )
     parser.add_argument(
         "--output-dtype",
         metavar="NAME",
-        help="dtype of the output: bf16 or f32 for bf16; s32, f32, u8 or s8 for int8; default the first",
+        help=OUTPUT_HELP,
     )
     parser.add_argument(
         "--device", metavar="NAME", help="A100, L40S, H100 or H200; default: the GPU that is here, else H200"
@@ -312,7 +315,7 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--isa",
         metavar="NAME",
-        help="avx512f, avx2 or portable; avx512bf16, amxbf16; avx512vnni, amxint8; default: the widest of this CPU",
+        help=EVERY_ISA_HELP,
     )
     parser.add_argument(
         "--seed", type=natural, default=0, metavar="N", help="seed of the random data and of the explored schemes"

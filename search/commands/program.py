@@ -11,7 +11,7 @@ from typing import Any
 from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
 from cpu.runtime.plural import plural
 from microkernels.scores.database import readable
-from search.commands.options import FAILURES, c_name, folder, natural, seconds, whole
+from search.commands.options import FAILURES, ISA_HELP, c_name, folder, natural, seconds, whole
 from search.commands.passes import known_pass, listed
 from search.evaluator import target_of
 from search.evaluator.cpu.programs import (
@@ -234,7 +234,7 @@ def _parser() -> argparse.ArgumentParser:
         "--target", choices=TARGETS, default="cpu", help="cpu, or cuda-twin: a GPU's kernel on a CPU; default cpu"
     )
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads at most; default 1")
-    parser.add_argument("--isa", metavar="NAME", help="avx512f, avx2 or portable; default: the widest of this CPU")
+    parser.add_argument("--isa", metavar="NAME", help=ISA_HELP)
     parser.add_argument("--budget", type=seconds, default=0.2, metavar="SECONDS", help="time to measure; default 0.2")
     parser.add_argument(
         "--tune", choices=("model", "measure"), default="model", help="how the scheme of a product in it is chosen"

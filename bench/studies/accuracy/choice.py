@@ -22,7 +22,7 @@ from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.run.layouts import laid_out
 from microkernels.ranking.offline import machine_catalog
-from search.commands.options import whole
+from search.commands.options import CPU_DTYPE_HELP, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.evaluator.interface.protocol import CANDIDATE_SECONDS
 from search.tuner import store
@@ -183,7 +183,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="candidates a layer, the choice included; default 16",
     )
-    parser.add_argument("--dtype", default="f32", metavar="NAME", help="f32 (default), bf16 or int8")
+    parser.add_argument("--dtype", default="f32", metavar="NAME", help=CPU_DTYPE_HELP)
     parser.add_argument("--layout", choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc")
     parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as choice.md")

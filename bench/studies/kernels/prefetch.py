@@ -19,6 +19,7 @@ from cpu.kernel.arguments import aligned
 from cpu.kernel.callable import Kernel
 from cpu.reference.oracle import reals
 from cpu.runtime.machine.neighbours import undisturbed
+from search.commands.options import CPU_DTYPE_HELP
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from tiling.machine import Timing
 from tiling.operators import LAYOUTS
@@ -76,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--suite", required=True, nargs="+", metavar="NAME[:LAYER]", help="a suite, or a layer of it")
     parser.add_argument("--scheme", metavar="TEXT", help="of a single layer; default: the model's choice")
-    parser.add_argument("--dtype", default="f32", metavar="NAME", help="f32 (default), bf16 or int8")
+    parser.add_argument("--dtype", default="f32", metavar="NAME", help=CPU_DTYPE_HELP)
     parser.add_argument("--layout", choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc")
     parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
     options = parser.parse_args(arguments)

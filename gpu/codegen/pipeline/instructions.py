@@ -70,6 +70,7 @@ INSTRUCTIONS = (
         for n in (64, 128, 256)
     ),
 )
+DTYPES = tuple(dict.fromkeys(instruction.dtype for instruction in INSTRUCTIONS))
 
 
 def instructions_for(dtype: str) -> tuple[Instruction, ...]:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from math import prod
 from typing import TypeVar
 
-from gpu.codegen.pipeline.instructions import Instruction, instructions_for
+from gpu.codegen.pipeline.instructions import DTYPES, Instruction, instructions_for
 from gpu.codegen.pipeline.stages import Pipeline
 from tiling.arrays.access import access_of
+from tiling.choices import either
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, SchemeError, Specifier, Stage, Tile, Unroll
@@ -185,7 +186,7 @@ def _instruction(problem: Problem, matrix: Matrix) -> Instruction:
         (i.rows, i.columns, i.depth): i for i in instructions_for(problem.dtype)
     }
     if not known:
-        raise SchemeError(f"{matrix}: no matrix instruction reads {problem.dtype}; use f16, bf16 or tf32")
+        raise SchemeError(f"{matrix}: no matrix instruction reads {problem.dtype}; use {either(DTYPES)}")
     instruction = known.get(tuple(matrix.factors.values()))
     if instruction is None:
         shapes = ", ".join(i.shape for i in known.values())

@@ -9,6 +9,7 @@ from itertools import takewhile
 from math import prod
 
 from gpu.passes.matrices.instructions import COLUMNS, ROWS, WORDS
+from tiling.choices import either
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Lambda, Matrix, SchemeError, Stage, Tile, Unroll
@@ -26,7 +27,7 @@ def check_matrix(scheme: Scheme) -> None:
     problem, matrix = scheme.problem, scheme.specifiers[-1]
     assert isinstance(matrix, Matrix)
     if problem.dtype not in WORDS:
-        raise SchemeError(f"{matrix}: no matrix instruction reads {problem.dtype}; use f16, bf16 or tf32")
+        raise SchemeError(f"{matrix}: no matrix instruction reads {problem.dtype}; use {either(WORDS)}")
     wanted = (ROWS, COLUMNS, WORDS[problem.dtype].depth)
     if tuple(matrix.factors.values()) != wanted:
         shape = "m{}n{}k{}".format(*wanted)

@@ -18,12 +18,15 @@ from cpu.runtime.machine.host import fingerprint, host
 from microkernels.scores.catalog import Entry
 from microkernels.scores.records import record
 from microkernels.tile.estimate import estimate
-from microkernels.tile.isa import PORTABLE
+from microkernels.tile.isa import ISAS_OF, PORTABLE
 from microkernels.tile.space import quick
 from search.evaluator.cpu.backend import cpu_backend
 from search.matmul import main as matmul_command
 from search.tuner import store
+from search.tuner.dtypes import GPU_DTYPES
 from tests.support.search.searching import SCHEME, SHAPE, conv
+from tiling.choices import either
+from tiling.dtypes import OUTPUT_DTYPES
 from tiling.machine import Timing
 from tiling.operators import matmul
 from tiling.text.shapes import canonical
@@ -261,3 +264,12 @@ def test_a_check_that_runs_out_of_memory_is_no_kernels_fault(how, data_folder, m
     assert printed.err.startswith("memory does not suffice to check a kernel against its definition (")
     assert printed.err.endswith("): ask for a smaller shape, or end other programs\n")
     assert store.measured(cpu_backend("portable").key(problem)) == {}
+
+
+def test_the_help_lists_every_row_and_every_dtype(capsys):
+    with pytest.raises(SystemExit):
+        matmul_command(["--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    for dtype, isas in ISAS_OF.items():
+        assert f"{dtype}: {either(isas)}" in told and f"{dtype}: {either(OUTPUT_DTYPES[dtype])}" in told
+    assert f"{either(GPU_DTYPES)} on a GPU" in told

@@ -1,0 +1,22 @@
+"""A small model as an ONNX file: a convolution, its ReLU and a mean over each channel, for the commands on models.
+
+python examples/write_model.py [FILE.onnx]        then: python -m graph.compile model.onnx --emit folder --explain
+"""
+
+import sys
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper, save
+
+file = sys.argv[1] if len(sys.argv) > 1 else "model.onnx"
+weights = np.random.default_rng(0).standard_normal((16, 3, 3, 3), np.float32)
+nodes = [
+    helper.make_node("Conv", ["x", "w"], ["sums"], pads=[1, 1, 1, 1]),
+    helper.make_node("Relu", ["sums"], ["positive"]),
+    helper.make_node("GlobalAveragePool", ["positive"], ["y"]),
+]
+x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 32, 32])
+y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 16, 1, 1])
+graph = helper.make_graph(nodes, "small", [x], [y], [numpy_helper.from_array(weights, "w")])
+save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), file)
+print(f"wrote {file}")
