@@ -30,6 +30,7 @@ from cpu.runtime.plural import plural
 from graph.calls.compiled import CompiledModel
 from graph.model.dtypes import OF_NUMPY
 from graph.model.language import ModelError
+from graph.model.node import BEGIN_BEHIND, END_BEFORE
 from graph.official import cases, given_names
 from graph.onnx.inputs import bound_by, flattened
 from graph.onnx.reading import BINDABLE
@@ -241,8 +242,10 @@ def known_cause(name: str) -> str:
 
 
 def reason(why: str) -> str:
-    """An unsupported reason without the names of nodes and inputs, and without what could be bound."""
-    head, colon, rest = why.partition(BINDABLE)[0].partition(": ")
+    """An unsupported reason without the names of nodes and inputs, and without what could be done."""
+    for advice in (BINDABLE, END_BEFORE, BEGIN_BEHIND):
+        why = why.partition(advice)[0]
+    head, colon, rest = why.partition(": ")
     if head.startswith("node ") and colon:
         operator = head.partition("(")[2].rstrip(")")
         return f"{operator}: {rest}"[:100]

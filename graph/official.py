@@ -15,12 +15,11 @@ from typing import Any
 
 import onnx
 from onnx.backend.test import loader
-from onnx.backend.test.case.node import collect_testcases
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
 
-# The folders of files; "real" are networks whose weights their files make, with one output of each.
-FOLDERS = ("simple", "pytorch-converted", "pytorch-operator", "real")
+# "real" are networks whose weights their files make, with one output of each.
+KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
 DATA = Path(loader.DATA_DIR)
 
 
@@ -28,8 +27,7 @@ def cases() -> list[Any]:
     """All tests with their arrays, those of operators first."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the expected values of some tests overflow
-        operators = list(collect_testcases(None)) or load_model_tests(kind="node")
-    return [case for case in operators if case.data_sets] + [case for kind in FOLDERS for case in _of_files(kind)]
+        return [case for kind in KINDS for case in _of_kind(kind)]
 
 
 def given_names(graph: onnx.GraphProto) -> list[str]:
@@ -38,16 +36,21 @@ def given_names(graph: onnx.GraphProto) -> list[str]:
     return [value.name for value in graph.input if value.name not in weights]
 
 
-def _of_files(kind: str) -> Iterator[Any]:
+def _of_kind(kind: str) -> Iterator[Any]:
     for case in sorted(load_model_tests(kind=kind), key=lambda case: case.name):
+        if case.data_sets:  # made in memory
+            yield case
+            continue
         if case.model_dir is not None:
             folder = Path(case.model_dir)
             model = onnx.load(folder / "model.onnx")
             sets = [_arrays(model, each) for each in sorted(folder.glob("test_data_set_*"))]
-        else:
+        elif case.url:
             path = DATA / "light" / str(case.url).rpartition("/")[2]
             model = onnx.load(path)
             sets = [_of_network(model, path)]
+        else:
+            continue  # a test without arrays
         yield replace(case, model=model, data_sets=sets)
 
 

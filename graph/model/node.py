@@ -17,6 +17,11 @@ Shape = tuple[int, ...]
 DIMS = "ijklpqtu"
 
 
+# What can be done about a node that is not covered, and about inputs that are not.
+END_BEFORE = "; end the model before it, as onnx.utils.extract_model does"
+BEGIN_BEHIND = "; begin the model behind it, as onnx.utils.extract_model does"
+
+
 class Unsupported(ModelError):
     """A node that no program is known for: which, and why."""
 

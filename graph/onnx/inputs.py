@@ -12,6 +12,7 @@ import onnx
 
 from graph.model.dtypes import DTYPES
 from graph.model.language import ModelError
+from graph.model.node import BEGIN_BEHIND
 from tiling.program.infer import Array
 
 
@@ -65,7 +66,7 @@ class Bound:
         if tensor.elem_type not in DTYPES:
             kinds = {number: name for name, number in onnx.TensorProto.DataType.items()}
             made_of = kinds.get(tensor.elem_type, f"dtype {tensor.elem_type}")
-            raise ModelError(f"input {own} is made of {made_of}, which is not supported")
+            raise ModelError(f"input {own} is made of {made_of}, which is not supported{BEGIN_BEHIND}")
         if not tensor.HasField("shape") and given:
             return Array(own, DTYPES[tensor.elem_type], given)
         if not tensor.HasField("shape"):

@@ -17,7 +17,7 @@ from onnx import helper
 
 from graph.model.dtypes import is_computed
 from graph.model.language import Model, ModelError
-from graph.model.node import Node, Unknown, Unsupported
+from graph.model.node import END_BEFORE, Node, Unknown, Unsupported
 from graph.model.regions import needed
 from graph.onnx.control import control
 from graph.onnx.graphs import renamed
@@ -178,7 +178,7 @@ class _Graph(Reading):
             self.translated(proto, name)
         except Unknown as error:
             given = [proto.input[place] for place in error.places if place < len(proto.input)]
-            raise Unsupported(f"{error}{self.bindable(filter(None, given))}") from None
+            raise Unsupported(f"{error}{self.bindable(filter(None, given)) or END_BEFORE}") from None
 
     def translated(self, proto: onnx.NodeProto, name: str) -> None:
         """What a node is. Raises Unknown where an input must be known."""
@@ -268,7 +268,8 @@ class _Graph(Reading):
         body = definition(proto, self.versions, node.inputs)
         if body is None:
             theirs = proto.domain.partition(".")[0] not in ("", "ai")
-            raise node.refuse(f"no operator of {proto.domain} is supported" if theirs else "it is not supported")
+            why = f"no operator of {proto.domain} is supported" if theirs else "it is not supported"
+            raise node.refuse(f"{why}{END_BEFORE}")
         return body
 
     def expanded(self, proto: onnx.NodeProto, node: Node, body: onnx.FunctionProto) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graph.model.node import Made, Node, Unknown
+from graph.model.node import BEGIN_BEHIND, Made, Node, Unknown
 
 
 def _because(why: str) -> Callable[[Node], Made]:
     def made(node: Node) -> Made:
-        raise node.refuse(why)
+        raise node.refuse(f"{why}{BEGIN_BEHIND}")
 
     return made
 

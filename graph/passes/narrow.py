@@ -44,7 +44,8 @@ def _split(model: Model, step: Step, found: Anchored) -> tuple[Model, list[Step]
     anchor, stores = found.anchor, found.stores
     outputs = (array.name for array in step.work.assigned if array.name in step.work.outputs)
     names = dict(zip((array.name for array in step.work.inputs), step.inputs)) | dict(zip(outputs, step.outputs))
-    between = {a.name: f"{step.outputs[0]}: {a.name}" for a in found.program.assigned if a.name not in names}
+    # No array of a file has a name that begins so.
+    between = {a.name: f"\0{step.outputs[0]}: {a.name}" for a in found.program.assigned if a.name not in names}
     made = {between[a.name]: replace(a, name=between[a.name]) for a in found.program.assigned if a.name in between}
     names |= between
     weights, constants = names[anchor.w.array], dict(model.constants)
@@ -54,7 +55,7 @@ def _split(model: Model, step: Step, found: Anchored) -> tuple[Model, list[Step]
             return None
         laid = numbers.reshape(anchor.w.split).transpose(anchor.w.order).reshape(anchor.w.shape)
         # Another product may want the same weights in the same shape and another order.
-        name = f"{weights}: axes {anchor.w.order} of {anchor.w.split}, as {anchor.w.shape}"
+        name = f"\0{weights}: axes {anchor.w.order} of {anchor.w.split}, as {anchor.w.shape}"
         made[name] = replace(model.arrays[weights], name=name, shape=anchor.w.shape)
         weights, constants[name] = name, np.ascontiguousarray(laid)
     more = dict(stores.arrays)

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 from cpu.runtime.compiler.toolchain import find_compiler
 from graph import ModelError, compile_model, load_model
 from graph.compile import main as compile_command
+from graph.model.node import BEGIN_BEHIND, END_BEFORE
 from graph.run import file_names
 from graph.run import main as run_command
 from tests.support.models.onnx_models import model, whole
@@ -68,6 +69,18 @@ def test_a_file_with_an_unknown_operator_or_attribute_names_the_node(tmp_path, m
         (node("Resize", ["x", "", "s"], ["y"], "n", mode="odd"), r"node n \(Resize\): mode odd is not supported"),
         (node("LpNormalization", ["x"], ["y"], "n", p=3), r"node n \(LpNormalization\): p=3 is not supported"),
         (node("GlobalLpPool", ["x"], ["y"], "n", p=0), r"node n \(GlobalLpPool\): p=0 is no norm"),
+        (
+            node("NonZero", ["x"], ["y"], "n"),
+            rf"node n \(NonZero\): how many elements .* when the model runs{END_BEFORE}$",
+        ),
+        (
+            node("RandomUniformLike", ["x"], ["y"], "n"),
+            rf"node n \(RandomUniformLike\): it .* every call{BEGIN_BEHIND}$",
+        ),
+        (
+            node("SVMRegressor", ["x"], ["y"], "n", domain="ai.onnx.ml"),
+            rf"node n \(ai.onnx.ml.SVMRegressor\): it is not supported{END_BEFORE}$",
+        ),
         (node("Cast", ["x"], ["y"], "n", to=99), r"node n \(Cast\): a cast to ONNX's type 99 is not supported"),
         (node("Add", ["x", "s"], ["y"], "n"), r"node n \(Add\): shapes \(2, 3\), \(2,\) do not broadcast"),
         (
@@ -146,7 +159,7 @@ def of_kind(number):
         (with_weight(dims=[1 << 40, 1 << 40]), "w: its numbers cannot be read"),
         (with_weight(data_type=77), "w: its numbers cannot be read"),
         (with_weight(data_location=TensorProto.EXTERNAL), "w: its numbers lie in a file that is not loaded"),
-        (of_kind(99), "input x is made of dtype 99, which is not supported"),
+        (of_kind(99), f"input x is made of dtype 99, which is not supported{BEGIN_BEHIND}$"),
     ],
 )
 def test_a_damaged_model_is_one_sentence(proto, why):
