@@ -33,6 +33,7 @@ from cpu.passes.program.bound_loops import bound_loops
 from cpu.passes.program.interleave_rows import interleave_rows
 from cpu.passes.program.jam_rows import jam_rows
 from cpu.passes.program.jam_vectors import jam_vectors
+from cpu.passes.program.lanes.claim_lines import claim_lines
 from cpu.passes.program.lanes.peel_tails import peel_tails
 from cpu.passes.program.lanes.split_lanes import split_lanes
 from cpu.passes.program.lanes.transpose_reads import transpose_reads
@@ -219,6 +220,7 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
     Pass("bind tasks", lambda kernel, facts: bind_tasks(kernel, facts.threads)),
     Pass("bound loops", lambda kernel, facts: bound_loops(kernel, facts.isa.lanes)),
     Pass("peel tails", lambda kernel, facts: peel_tails(kernel)),
+    Pass("claim lines", lambda kernel, facts: claim_lines(kernel)),
     Pass("place rows", lambda kernel, facts: place_rows(kernel)),
     Pass(VECTORS, lambda kernel, facts: vectors(kernel, facts.isa)),
     Pass(DIVIDE, _from_zero),

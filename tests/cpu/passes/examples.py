@@ -131,6 +131,11 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
     "transpose reads": ("y[j,i] = x[i,j]", {"x": (1024, 1024)}, 1),
     "jam vectors": ("y[j] = sum[i] e[i] * v[i,j]", {"e": (512,), "v": (512, 64)}, 1),
     "jam rows": ("y[i,j] = sum[c] q[i,c] * k[c,j]", {"q": (512, 64), "k": (64, 512)}, 1),
+    "claim lines": (
+        "m[i] = max[j] x[i,j]; d[i] = sum[j] exp(x[i,j] - m[i]); y[i,j] = x[i,j] - m[i] - d[i]",
+        {"x": (32, 50256)},
+        1,
+    ),
     "interleave rows": (
         "m[i] = max[j] x[i,j]; e[i,j] = exp(x[i,j] - m[i]); d[i] = sum[j] e[i,j]; y[i,j] = e[i,j] / d[i]",
         {"x": (1536, 128)},

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cpu.passes.program.bind_tasks as bind_tasks
+import cpu.passes.program.lanes.claim_lines as claim_lines
 from cpu.passes.forms import program_forms
 from cpu.passes.order import PROGRAM, SHARE_THREADS
 from cpu.reference.programs import evaluate, rounded
@@ -42,6 +43,7 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     arrays = inputs_of(program, random)
     isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
+    monkeypatch.setattr(claim_lines, "LEAST", 1)
     wanted = evaluate(program, arrays)
     for name, kernel in program_forms(program, isa, threads):
         for output, found in interpreted(program, kernel, arrays).items():
@@ -72,6 +74,7 @@ def check_runtime(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     program = with_runtime_extents(random_program_for_passes(random), random)
     isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
+    monkeypatch.setattr(claim_lines, "LEAST", 1)
     for values in runtime_values(program, random):
         fixed = program.at(values)
         arrays = inputs_of(fixed, random)
@@ -110,6 +113,7 @@ def test_every_pass_keeps_many_definitions(soak_seconds, soak_seed, monkeypatch)
 def test_random_programs_need_every_pass(runtime, monkeypatch):
     """What these tests draw: of so many programs, how many each pass changes."""
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
+    monkeypatch.setattr(claim_lines, "LEAST", 1)
     changed = Counter()
     for seed in range(300):
         random = Random(seed)
