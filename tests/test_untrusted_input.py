@@ -22,7 +22,7 @@ from cpu.codegen.emit import emit, symbol_of
 from cpu.runtime.compiler.cache_folder import kernel_folder
 from cpu.runtime.compiler.library import shared_object
 from cpu.runtime.compiler.toolchain import BASE_FLAGS, find_compiler
-from microkernels.ranking.command import _print_failures
+from microkernels.ranking.command import _failures
 from microkernels.scores import records
 from microkernels.scores.catalog import Entry, Failure
 from microkernels.scores.database import FILE_NAME, data_folder
@@ -170,12 +170,12 @@ def test_a_step_that_would_fill_megabytes_of_c_is_refused():
         emit(parse(large, "R(h) R(w) S(y) U(c,1048576) V(k,4)"), PORTABLE)
 
 
-def test_a_stored_reason_is_printed_readably(tmp_path, monkeypatch, capsys):
+def test_a_stored_reason_is_printed_readably(tmp_path, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path))
     kernel = quick(PORTABLE)[0]
     records.record("here", Failure(kernel, "printed: \x1b[31m\x9b\u202e λ\nand more"), settled=True)
-    _print_failures(records.load("here", "portable").failures)
-    assert capsys.readouterr().out == f"failed: {kernel}: printed: \\x1b[31m\\x9b\\u202e λ\nand more\n"
+    (printed,) = _failures(records.load("here", "portable").failures)
+    assert printed == f"failed: {kernel}: printed: \\x1b[31m\\x9b\\u202e λ\nand more"
 
 
 # The environment

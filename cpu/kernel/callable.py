@@ -355,13 +355,13 @@ def emitted(
     isa: Isa,
     threads: int = 1,
     stream: bool = False,
-    write: Callable[[Scheme | Winograd, Isa, int, bool], Source] = emit,
+    write: Callable[[Scheme | Winograd, Isa, int, bool], Source] | None = None,
 ) -> Source:
     """As `cpu.codegen.emit.emit`, where the compiler can make kernels of so many threads. Raises ToolchainError.
 
-    write: that function, or one that remembers what it wrote.
+    write: in place of that function, one that remembers what it wrote.
     """
-    source = write(scheme, isa, threads, stream)
+    source = (write or emit)(scheme, isa, threads, stream)
     if source.openmp:
         check_openmp(threads)
     return source
