@@ -13,11 +13,15 @@ import numpy as np
 import onnx
 import pytest
 
+from cpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_scheme
+from microkernels.tile.isa import isa_named
 from tests.support.models.onnx_models import model
 from tests.support.running.forgotten import forget
-from tiling.operators import conv2d
+from tiling.operators import conv2d, matmul
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
+from tiling.text.shapes import parse_shape
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -235,3 +239,24 @@ def test_every_decision_is_in_the_list():
 @pytest.mark.parametrize(("page", "most"), [("README.md", 110), ("docs/architecture.md", 150)])
 def test_the_pages_that_one_reads_first_are_short(page, most):
     assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= most
+
+
+def test_the_text_on_the_scheme_page_is_what_is_written():
+    page = (ROOT / "docs" / "scheme.md").read_text(encoding="utf-8")
+    convolution, portable, vectors = (
+        re.findall(r"^(L\(h, .*)$", page, re.M)[0],
+        re.findall(r"^(T\(m,2\)@block .*)$", page, re.M)[0],
+        " ".join(re.findall(r"same text is `([^`]*)`", page)[0].split()),
+    )
+    layer, product = parse_shape("yolo9000:Y12"), matmul(m=128, n=128, k=64)
+    texts = [
+        emit(parse(layer, convolution), isa_named("avx512f")).text,
+        emit_scheme(parse(product, portable)).text,
+        emit(parse(product, vectors), isa_named("avx512f")).text,
+    ]
+    blocks = re.findall(r"^```c\n(.*?)^```", page, re.M | re.S)
+    assert len(blocks) == 3
+    for block, text in zip(blocks, texts):
+        for line in filter(None, (re.sub(r"/\*.*?\*/", "", line).strip() for line in block.splitlines())):
+            parts = map(re.escape, map(str.strip, line.split("…")))
+            assert re.search(".*".join(parts), text), line

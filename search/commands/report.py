@@ -156,7 +156,7 @@ class Report:
         if timing is None:
             return [("time", "not measured")]
         time = (
-            f"{timing.seconds * 1e3:.4g} ms {details.each}, median of {len(timing.samples)} samples, spread "
+            f"{timing.seconds * 1e3:.4g} ms {details.each}, median of {plural(len(timing.samples), 'samples')}, spread "
             f"{100 * timing.spread:.1f} %, {details.conditions}"
         )
         percent = 100 * self.gflops / self.peak_gflops

@@ -223,3 +223,15 @@ def test_images_in_longer_arrays_keep_their_layout_and_dtype(text):
 def test_the_order_of_axes_is_given_once():
     with pytest.raises(ShapeError, match="trans_a and order_a set the same value"):
         parse_matmul_shape("m=4,n=5,k=6,trans_a=1,order_a=km")
+
+
+@pytest.mark.parametrize("text", ["c=-4,h=5,w=5,k=4,r=3,s=3", "c=0,h=5,w=5,k=4,r=3,s=3"])
+def test_an_extent_below_1_is_told_as_one(text):
+    with pytest.raises(ProblemError, match=f"{text.partition(',')[0]} must be at least 1"):
+        parse_shape(text)
+
+
+def test_a_problem_as_text_has_its_strides_and_padding():
+    assert str(parse_shape("c=4,h=9,w=9,k=4,r=3,s=3,stride=2,pad=1")) == (
+        "conv2d c=4,h=9,w=9,k=4,r=3,s=3,stride=2,pad=1"
+    )
