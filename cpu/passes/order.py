@@ -2,7 +2,7 @@
 
 A scheme says which loops there are, in which order, and what is unrolled, in lanes, on cores; passes carry that out.
 The loops of a program begin as its text has them, so passes first decide all this by rules, from the loops alone. Only
-the last two passes are the same: quotients as C rounds them, and what one thread does. A new optimisation is a file of
+the last passes are the same: quotients as C rounds them, and what one thread does. A new optimisation is a file of
 a room here and a line of a list.
 """
 
@@ -17,12 +17,14 @@ from cpu.passes.control.bound_taps import bound_taps
 from cpu.passes.control.cut_taps import cut_taps
 from cpu.passes.control.divide_from_zero import divide_from_zero
 from cpu.passes.control.outline import outline
+from cpu.passes.control.place_barriers import place_barriers
 from cpu.passes.control.share_threads import share_threads
 from cpu.passes.control.split_cases import split_cases
 from cpu.passes.control.unroll import unroll
 from cpu.passes.facts import ProductFacts, ProgramFacts
 from cpu.passes.memory.copy_runs import copy_runs
 from cpu.passes.memory.pack_weights import pack_weights
+from cpu.passes.memory.place_buffers import place_buffers
 from cpu.passes.memory.prefetch import prefetch
 from cpu.passes.memory.stage_panels import stage_panels
 from cpu.passes.memory.stage_strips import stage_strips
@@ -55,10 +57,10 @@ from microkernels.tile.instructions import instructions_of
 from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tiling.arrays.flat_pixels import passes_gaps
 from tiling.dtypes import LANE_BYTES
-from tiling.loops.language import For, Kernel
+from tiling.loops.language import Kernel
 from tiling.loops.lowering.prefetch_plan import plan_prefetches
 from tiling.loops.passes import Pass
-from tiling.loops.walk import walk
+from tiling.loops.walk import is_core, walk
 from tiling.program.dtypes import WIDTH
 from tiling.rewrite.copies.im2col import COPY
 from tiling.rewrite.copies.laid_out import LAY_OUT
@@ -90,16 +92,17 @@ class ProductPass(Pass[ProductFacts]):
 _BYTES = {"bf16": 2, "u8": 1}  # of the numbers of an x that is copied; all else is of words
 PACK_WEIGHTS = "pack weights"  # the pass after which W is packed
 DIVIDE = "divide from zero"  # before threads share: their numbers are not negative
-SHARE_THREADS = "share threads"  # the pass after which a kernel is what one thread does
+PLACE_BUFFERS = "place buffers"  # each thread has its own ones, so what threads share is still to be seen
+SHARE_THREADS = "share threads"
+PLACE_BARRIERS = "place barriers"  # the pass after which a kernel is what one thread does
 
 
 def _from_zero(kernel: Kernel, facts: ProductFacts | ProgramFacts) -> Kernel:
     return divide_from_zero(kernel)
 
 
-def _one_thread(kernel: Kernel, facts: ProductFacts) -> Kernel:
-    """What one of a call's threads does."""
-    return share_threads(kernel, facts.threads > 1, lambda buffer: _BYTES.get(buffer.dtype, LANE_BYTES))
+def _placed(kernel: Kernel, facts: ProductFacts) -> Kernel:
+    return place_buffers(kernel, facts.threads > 1, lambda buffer: _BYTES.get(buffer.dtype, LANE_BYTES))
 
 
 PRODUCT: tuple[ProductPass, ...] = (
@@ -192,7 +195,9 @@ PRODUCT: tuple[ProductPass, ...] = (
         lambda facts: bool(facts.isa.narrow),
     ),
     ProductPass(DIVIDE, _from_zero, beside=True, copy=_from_zero, packs=True),
-    ProductPass(SHARE_THREADS, _one_thread, whole=True),
+    ProductPass(PLACE_BUFFERS, _placed, whole=True),
+    ProductPass(SHARE_THREADS, lambda kernel, facts: share_threads(kernel, facts.threads > 1), whole=True),
+    ProductPass(PLACE_BARRIERS, lambda kernel, facts: place_barriers(kernel), whole=True),
 )
 
 
@@ -201,9 +206,8 @@ PRODUCT: tuple[ProductPass, ...] = (
 VECTORS = "vectors"  # the last pass whose loops say how many workers share them
 
 
-def _among_workers(kernel: Kernel, facts: ProgramFacts) -> Kernel:
-    has_team = any(isinstance(statement, For) and statement.kind == "core" for statement in walk(kernel.body))
-    return share_threads(kernel, has_team, lambda buffer: WIDTH[buffer.dtype])
+def _has_team(kernel: Kernel) -> bool:
+    return any(map(is_core, walk(kernel.body)))
 
 
 PROGRAM: tuple[Pass[ProgramFacts], ...] = (
@@ -224,5 +228,10 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
     Pass("place rows", lambda kernel, facts: place_rows(kernel)),
     Pass(VECTORS, lambda kernel, facts: vectors(kernel, facts.isa)),
     Pass(DIVIDE, _from_zero),
-    Pass(SHARE_THREADS, _among_workers),
+    Pass(
+        PLACE_BUFFERS,
+        lambda kernel, facts: place_buffers(kernel, _has_team(kernel), lambda buffer: WIDTH[buffer.dtype]),
+    ),
+    Pass(SHARE_THREADS, lambda kernel, facts: share_threads(kernel, _has_team(kernel))),
+    Pass(PLACE_BARRIERS, lambda kernel, facts: place_barriers(kernel)),
 )

@@ -64,9 +64,14 @@ def buffers(kernel: Kernel) -> tuple[Buffer, ...]:
     return (*kernel.arrays, *between)
 
 
+def is_core(statement: Statement) -> bool:
+    """Whether workers share the iterations of a loop, side by side."""
+    return isinstance(statement, For) and statement.kind == "core"
+
+
 def for_each_worker(body: Body, change: Callable[[Body], Body]) -> Body:
     """The kernel's block with `change` applied to what each worker runs: the body of its core loops, or all of it."""
     *before, last = body
-    if isinstance(last, Team) or (isinstance(last, For) and last.kind == "core"):
+    if isinstance(last, Team) or is_core(last):
         return (*before, with_blocks(last, lambda block: for_each_worker(block, change)))
     return change(body)

@@ -1,4 +1,4 @@
-"""Which arrays a kernel writes to: those that its statements store to, and those that its instructions do.
+"""Which arrays a kernel writes to, and which it reads: its statements do, and its instructions.
 
     store(p: y + [i, j], v: x_0)    means    for lane in 0..16: p[lane] = v[lane]
 
@@ -10,17 +10,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from tiling.loops.language import Address, Body, Copy, Do, Instruction, Kernel, Seen, Store, View
+from tiling.loops.language import (
+    Address,
+    Body,
+    Copy,
+    Do,
+    Instruction,
+    Invoke,
+    Kernel,
+    Let,
+    Load,
+    Operand,
+    Read,
+    Seen,
+    Set,
+    Store,
+    View,
+)
+from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
 
 
 def written(kernel: Kernel) -> set[str]:
     """The arrays that a kernel and its functions write to, and the buffers in between."""
-    shown = _shown(kernel.body)
-    found = _with_memory(stored_to(kernel.body), shown)
+    shown = shown_by(kernel.body)
+    found = with_memory(stored_to(kernel.body), shown)
     for function in kernel.functions:
-        stored = _with_memory(stored_to(function.body), _shown(function.body))
-        found |= _with_memory((array for view, array in function.views if view in stored), shown)
+        stored = with_memory(stored_to(function.body), shown_by(function.body))
+        found |= with_memory((array for view, array in function.views if view in stored), shown)
     return found
 
 
@@ -37,13 +54,38 @@ def stored_to(body: Body) -> Iterator[str]:
             yield from (place.buffer for name, place in operands if name in stored and isinstance(place, Address))
 
 
+def loaded_from(body: Body) -> Iterator[str]:
+    """What the statements of a block read, likewise. Prefetches read nothing."""
+    for statement in walk(body):
+        if isinstance(statement, Copy):
+            yield statement.source.buffer
+        elif isinstance(statement, (Store, Let, Set, Read, Do)):
+            for operand in operands_of(statement):
+                yield from _loaded_from(operand)
+
+
+def _loaded_from(operand: Operand) -> Iterator[str]:
+    for part in parts_of(operand):
+        if isinstance(part, Load):
+            yield part.buffer
+        elif isinstance(part, Invoke):
+            loaded = _operands_loaded_from(part.instruction)
+            yield from (place.buffer for name, place in part.operands if name in loaded and isinstance(place, Address))
+
+
+@lru_cache(maxsize=256)
+def _operands_loaded_from(instruction: Instruction) -> frozenset[str]:
+    """The operands that an instruction reads, by its meaning."""
+    return frozenset(loaded_from(instruction.meaning))
+
+
 @lru_cache(maxsize=256)
 def _operands_stored_to(instruction: Instruction) -> frozenset[str]:
     """The operands that an instruction stores to, by its meaning."""
     return frozenset(s.buffer for s in walk(instruction.meaning) if isinstance(s, Store))
 
 
-def _shown(body: Body) -> dict[str, set[str]]:
+def shown_by(body: Body) -> dict[str, set[str]]:
     """The memory that each name in a block shows, by its names outside."""
     found: dict[str, set[str]] = {}
     for statement in walk(body):
@@ -54,7 +96,7 @@ def _shown(body: Body) -> dict[str, set[str]]:
     return found
 
 
-def _with_memory(names: Iterable[str], shown: Mapping[str, set[str]]) -> set[str]:
+def with_memory(names: Iterable[str], shown: Mapping[str, set[str]]) -> set[str]:
     """The names, and those of the memory that they show."""
     found, left = set(), set(names)
     while left:

@@ -11,5 +11,6 @@ Read in this order:
     bind_cores        core loops as one parallel loop
     unroll            unrolled loops, written out
     divide_from_zero  quotients of no negative numbers, which C rounds as loops do
-    share_threads     what one thread of a team does, and where its buffers lie
+    share_threads     what one thread of a team does
+    place_barriers    where the threads of a team wait for each other
 """

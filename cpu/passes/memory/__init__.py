@@ -11,4 +11,5 @@ Read in this order:
                    `prefetch_addresses` says where they lie
     stream_stores  stores past the caches
     store_lines    narrow vectors that fill a line
+    place_buffers  places in the memory that a call hands over
 """

@@ -102,9 +102,18 @@ PRODUCTS: dict[str, tuple[Problem, str, str, dict]] = {
         "avx512f",
         {},
     ),
-    "share threads": (
-        pointwise2d(conv2d(c=6, h=8, w=10, k=64, r=1, s=1, layout="nchw")),
-        "T(w,5)@core S(x) T(k,8) S(y) T(c,6) U(k,8) V(w,16)",
+    **dict.fromkeys(
+        ("place buffers", "share threads"),
+        (
+            pointwise2d(conv2d(c=6, h=8, w=10, k=64, r=1, s=1, layout="nchw")),
+            "T(w,5)@core S(x) T(k,8) S(y) T(c,6) U(k,8) V(w,16)",
+            "avx512f",
+            {"threads": 2},
+        ),
+    ),
+    "place barriers": (
+        matmul(m=8, n=32, k=96),
+        "T(k,4)@core T(n,2) T(m,2) S(c) T(k,24) U(m,4) V(n,16)",
         "avx512f",
         {"threads": 2},
     ),

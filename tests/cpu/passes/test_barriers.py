@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -9,14 +10,35 @@ import pytest
 
 import cpu.passes.program.bind_tasks as bind_tasks
 from cpu.codegen.inside import facts_of
+from cpu.passes.control.place_barriers import place_barriers
+from cpu.passes.control.share_threads import share_threads
 from cpu.passes.forms import product_forms, program_forms
-from cpu.passes.order import SHARE_THREADS
+from cpu.passes.order import PLACE_BARRIERS
+from cpu.reference.programs import evaluate
 from microkernels.tile.isa import PORTABLE
 from tests.support.loops.loops import ones, result, without_each_barrier
 from tests.support.programs.programs import inputs_of, interpreted
 from tiling.epilogue import fused
+from tiling.loops.index import ZERO, constant, variable
+from tiling.loops.language import (
+    THREADS,
+    Aligned,
+    Alloc,
+    Barrier,
+    Buffer,
+    Decide,
+    Flag,
+    For,
+    If,
+    Kernel,
+    Load,
+    Seen,
+    Store,
+)
+from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.meaning.workers import Race
+from tiling.loops.walk import walk
 from tiling.operators import conv2d
 from tiling.program.infer import sized
 from tiling.program.read import read
@@ -37,7 +59,7 @@ def test_a_program_needs_each_of_its_barriers(name, threads, monkeypatch):
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
     text, shape = PROGRAMS[name]
     program = sized(read(text), {}, {"x": shape})
-    kernel = dict(program_forms(program, PORTABLE, threads))[SHARE_THREADS]
+    kernel = dict(program_forms(program, PORTABLE, threads))[PLACE_BARRIERS]
     arrays = inputs_of(program, Random(0))
     interpreted(program, kernel, arrays, threads=threads)
     found = without_each_barrier(kernel)
@@ -45,6 +67,54 @@ def test_a_program_needs_each_of_its_barriers(name, threads, monkeypatch):
     for changed in found:
         with pytest.raises((Race, Fault), match=MISSED):
             interpreted(program, changed, arrays, threads=threads)
+
+
+# Loops of their own, of which none needs what another one did.
+APART = {
+    "rows, and columns": ("y[i,j] = x[i,j] + 1; m[j] = max[i] x[i,j]", {"x": (6, 40)}),
+    "pairs of rows, and the last one": ("y[i,j] = sum[c] x[i,c] * k[c,j]", {"x": (17, 4), "k": (4, 33)}),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_threads_wait_for_nothing_that_they_do_not_need(name, monkeypatch):
+    monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
+    text, shapes = APART[name]
+    program = sized(read(text), {}, shapes, outputs=("y", "m") if "m[j]" in text else ("y",))
+    kernel = dict(program_forms(program, PORTABLE, 3))[PLACE_BARRIERS]
+    loops = [s for s in kernel.body if isinstance(s, For) and THREADS in s.stop.names()]
+    assert len(loops) > 1 and not [s for s in walk(kernel.body) if isinstance(s, Barrier)]
+    arrays = inputs_of(program, Random(0))
+    for threads in (1, 2, 3):
+        found = interpreted(program, kernel, arrays, threads=threads)
+        for output, wanted in evaluate(program, arrays).items():
+            np.testing.assert_array_equal(found[output], wanted)
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+def test_threads_wait_for_a_copy_only_where_one_is_made(aligned):
+    """The barrier stands in the branch that copies."""
+    copies, copied = Flag("copies"), Buffer("copy", (8,), ("i",))
+    x, y = (Buffer(name, (8,), ("i",)) for name in "XY")
+    at = variable("i")
+
+    def each(to: Store) -> For:
+        return For("i", ZERO, constant(8), 1, (to,), "core")
+
+    made = If((copies,), (each(Store("copy", (at,), Load("X", (at,)))),))
+    read = each(Store("Y", (at,), Load("seen", (constant(7) - at,))))
+    decide = Decide("copies", (Aligned("X", 64, does=False),))
+    body = (Alloc(copied, ZERO), decide, made, Seen(replace(copied, name="seen"), "copy", "copies", "X"), read)
+    kernel = place_barriers(share_threads(Kernel((x, y), body), True))
+    assert not [s for s in kernel.body if isinstance(s, Barrier)]
+    assert [isinstance(s, Barrier) for s in walk(kernel.body)].count(True) == 1
+    memory = np.zeros(40, np.float32)
+    first = -memory.ctypes.data % 64 // 4 + (0 if aligned else 1)
+    given = memory[first : first + 8]
+    given[:] = range(8)
+    found = np.zeros(8, np.float32)
+    interpret(kernel, {"X": given, "Y": found}, threads=3)
+    np.testing.assert_array_equal(found, given[::-1])
 
 
 @pytest.mark.parametrize("threads", [2, 3])

@@ -9,9 +9,11 @@ import pytest
 
 import cpu.passes.program.bind_tasks as bind_tasks
 from cpu.codegen.inside import facts_of
+from cpu.passes.control.place_barriers import place_barriers
 from cpu.passes.control.share_threads import share_threads
 from cpu.passes.forms import product_forms, program_forms
-from cpu.passes.order import SHARE_THREADS
+from cpu.passes.memory.place_buffers import place_buffers
+from cpu.passes.order import PLACE_BARRIERS
 from cpu.reference.programs import evaluate
 from microkernels.tile.isa import AVX2, ISAS
 from tests.support.programs.programs import after, inputs_of, interpreted
@@ -51,7 +53,7 @@ KERNEL = Kernel((X, Y), (Alloc(BETWEEN), FIRST, ALONE, LAST))
 
 
 def shared(team: bool) -> Kernel:
-    return share_threads(KERNEL, team, lambda buffer: 4)
+    return place_barriers(share_threads(place_buffers(KERNEL, team, lambda buffer: 4), team))
 
 
 @pytest.mark.parametrize("threads", range(1, 8))
@@ -90,7 +92,7 @@ def test_buffers_of_all_threads_lie_before_those_of_each():
 def test_a_panel_of_every_thread():
     problem = pointwise2d(conv2d(c=6, h=4, w=8, k=16, r=1, s=1, layout="nchw"))
     scheme = parse(problem, "T(k,2)@core T(w,8) S(x) T(k,2) S(y) T(c,6) U(k,4) V(w,4)")
-    kernel = dict(product_forms(facts_of(scheme, ISAS["portable"], False, 2)))[SHARE_THREADS]
+    kernel = dict(product_forms(facts_of(scheme, ISAS["portable"], False, 2)))[PLACE_BARRIERS]
     (panel,) = [s for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.name == "panel"]
     assert panel.at == variable(THREAD) * kernel.scratch.own.offset and kernel.scratch.own.offset >= 4 * 6 * 4
     assert not [s for s in walk(kernel.body) if isinstance(s, Barrier)]
@@ -104,7 +106,7 @@ def test_what_one_thread_fills_and_others_read_lies_where_all_see_it(monkeypatch
     text += "a[i,c] = sum[j] e[i,j] * k[j,c]; y[i,c] = a[i,c] + d[i] - m[i]"
     program = sized(read(text), {}, {"q": (2, 1), "k": (2, 1)}, outputs=("y",))
     arrays = inputs_of(program, Random(0))
-    kernel = dict(program_forms(program, AVX2, 2))["share threads"]
+    kernel = dict(program_forms(program, AVX2, 2))[PLACE_BARRIERS]
     shared = [s for s in kernel.body if isinstance(s, Alloc)]
     assert {"s", "m"} <= {s.buffer.name for s in shared}
     assert all(s.at is not None and THREAD not in s.at.names() for s in shared)
@@ -114,5 +116,5 @@ def test_what_one_thread_fills_and_others_read_lies_where_all_see_it(monkeypatch
 
 
 def test_small_arrays_of_a_thread_need_no_place():
-    kernel = after("share threads", "e[i,j] = exp(x[i,j]); s[i] = sum[j] e[i,j]; y[i,j] = e[i,j] / s[i]", x=(4, 100))
+    kernel = after(PLACE_BARRIERS, "e[i,j] = exp(x[i,j]); s[i] = sum[j] e[i,j]; y[i,j] = e[i,j] / s[i]", x=(4, 100))
     assert kernel.scratch.bytes(1) == ZERO

@@ -1,0 +1,152 @@
+"""Has the threads of a team wait where one of them needs what another one wrote, or writes what another one needs.
+
+    for worker in 4*thread / threads..…:           for worker in 4*thread / threads..…:
+      …                                              …
+          tile0_4mx16n(…, parts + [p, m, n])             tile0_4mx16n(…, parts + [p, m, n])
+    for task in 8*thread / threads..…:        ->   barrier of cores
+      add_parts(parts + [0, task, 0], …)           for task in 8*thread / threads..…:
+                                                     add_parts(parts + [0, task, 0], …)
+
+Which arrays a statement reads and writes follows from its text and from what its instructions mean. A thread that
+works alone needs not wait for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from cpu.passes.control.share_threads import FIRST_THREAD
+from tiling.loops.language import (
+    THREAD,
+    Alloc,
+    Barrier,
+    Body,
+    Call,
+    For,
+    Function,
+    If,
+    Kernel,
+    Seen,
+    Statement,
+)
+from tiling.loops.walk import bodies, walk
+from tiling.loops.writes import loaded_from, shown_by, stored_to, with_memory
+
+_BARRIER = Barrier("core")
+
+
+def place_barriers(kernel: Kernel) -> Kernel:
+    """The kernel of one thread of a team, with the barriers that it needs. A kernel of one thread alone needs none."""
+    if not any(THREAD in index.names() for loop in _loops(kernel) for index in (loop.start, loop.stop)):
+        return kernel
+    functions = {function.name: function for function in kernel.functions}
+    shared = frozenset(s.buffer.name for s in walk(kernel.body) if isinstance(s, Alloc) and _is_shared(s))
+    arrays = frozenset(buffer.name for buffer in kernel.arrays)
+    placed, _ = _Team(functions, shared | arrays, shown_by(kernel.body)).body(kernel.body, frozenset())
+
+    def of(function: Function) -> Function:
+        if THREAD not in function.numbers:
+            return function
+        views = frozenset(view for view, _ in function.views)
+        body, _ = _Team(functions, views, shown_by(function.body)).body(function.body, frozenset())
+        return replace(function, body=body)
+
+    return replace(kernel, body=placed, functions=tuple(map(of, kernel.functions)))
+
+
+def _loops(kernel: Kernel) -> Iterator[For]:
+    return (s for body in bodies(kernel) for s in walk(body) if isinstance(s, For))
+
+
+def _is_shared(alloc: Alloc) -> bool:
+    """Whether all threads see one buffer."""
+    return alloc.at is not None and THREAD not in alloc.at.names()
+
+
+@dataclass(frozen=True)
+class _Access:
+    """A statement reads an array, or writes to it. alone: only the first thread does."""
+
+    array: str
+    writes: bool
+    alone: bool
+
+    def meets(self, other: _Access) -> bool:
+        """Whether one thread may need what another one writes. What nobody reads in between is written once."""
+        return self.array == other.array and self.writes != other.writes and not (self.alone and other.alone)
+
+
+_Accesses = frozenset[_Access]
+
+
+@dataclass(frozen=True)
+class _Team:
+    """shared: the arrays that all threads see. shown: the memory that each name shows."""
+
+    functions: Mapping[str, Function]
+    shared: frozenset[str]
+    shown: Mapping[str, set[str]]
+
+    def body(self, body: Body, before: _Accesses) -> tuple[Body, _Accesses]:
+        """The block with barriers, and the accesses since the last one. before: those at its beginning."""
+        found: list[Statement] = []
+        for place, statement in enumerate(body):
+            if isinstance(statement, If) and statement.conditions != (FIRST_THREAD,):
+                choice, after = self.choice(statement, before, body[place + 1 :])
+                found += choice
+                before = after
+                continue
+            now = frozenset(self.accesses(statement))
+            if _meet(before, now):
+                names = len(list(takewhile(lambda s: isinstance(s, Seen), reversed(found))))
+                found.insert(len(found) - names, _BARRIER)  # what was made gets its name when it is there
+                before = frozenset()
+            found.append(statement)
+            before |= now
+        return tuple(found), before
+
+    def choice(self, choice: If, before: _Accesses, rest: Body) -> tuple[Body, _Accesses]:
+        """A choice that all threads make alike. Only those that do something there wait for each other.
+
+        rest: the statements after it.
+        """
+        wait = _meet(before, frozenset(self.accesses(choice)))
+        before = frozenset() if wait else before
+        later = frozenset(access for statement in rest for access in self.accesses(statement))
+        blocks, after = [], before
+        for block in (choice.body, choice.otherwise):
+            placed, left = self.body(block, frozenset())
+            if _meet(left, later):
+                placed, left = (*placed, _BARRIER), frozenset()
+            blocks.append(placed)
+            after |= left
+        return (*[_BARRIER] * wait, If(choice.conditions, *blocks)), after
+
+    def accesses(self, statement: Statement) -> Iterator[_Access]:
+        """What a statement does to arrays that all threads see, by itself or in the functions that it calls."""
+        alone = isinstance(statement, If) and statement.conditions == (FIRST_THREAD,)
+        read, written = set(loaded_from((statement,))), set(stored_to((statement,)))
+        for each in walk((statement,)):
+            for function in self.called(each.function, set()) if isinstance(each, Call) else ():
+                views, shown = dict(function.views), shown_by(function.body)
+                read |= {views[name] for name in with_memory(loaded_from(function.body), shown) if name in views}
+                written |= {views[name] for name in with_memory(stored_to(function.body), shown) if name in views}
+        for writes, names in ((True, written), (False, read)):
+            arrays = with_memory(names, self.shown) & self.shared
+            yield from (_Access(array, writes, alone) for array in arrays)
+
+    def called(self, name: str, known: set[str]) -> Iterator[Function]:
+        """A function and those that it calls."""
+        if name in known:
+            return
+        known.add(name)
+        yield self.functions[name]
+        for inner in walk(self.functions[name].body):
+            if isinstance(inner, Call):
+                yield from self.called(inner.function, known)
+
+
+def _meet(before: _Accesses, now: _Accesses) -> bool:
+    return any(one.meets(other) for one in before for other in now)
