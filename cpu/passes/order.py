@@ -50,6 +50,7 @@ from cpu.passes.registers.promote_accumulators import promote_accumulators
 from cpu.passes.registers.walk_pointers import walk_pointers
 from cpu.passes.vectors.exchange_lanes import exchange_lanes
 from cpu.passes.vectors.matrix_tiles import matrix_tiles
+from cpu.passes.vectors.shape_tiles import shape_tiles
 from cpu.passes.vectors.share_sums import share_sums
 from cpu.passes.vectors.transpose_stores import transpose_copy, transpose_stores
 from cpu.passes.vectors.vectorise import vectorise
@@ -154,6 +155,11 @@ PRODUCT: tuple[ProductPass, ...] = (
     ProductPass(
         "matrix tiles",
         lambda kernel, facts: matrix_tiles(kernel, facts.scheme.problem, matrix_instructions_of(facts.isa)),
+        lambda facts: facts.access.by_matrix,
+    ),
+    ProductPass(
+        "shape tiles",
+        lambda kernel, facts: shape_tiles(kernel, matrix_instructions_of(facts.isa)),
         lambda facts: facts.access.by_matrix,
     ),
     ProductPass(

@@ -12,7 +12,8 @@
                                                                  tile_store(t: tmm0, p: acc, step: acc by [1, 0, 0])
 
 A tile register of x holds a run: rows that lie equally far apart in x, which a tap reaches all or not at all. When the
-sums are done they go to the array `acc` in L1. Stores read vectors there, so epilogues are those of vectors.
+sums are done they go to the array `acc` in L1. Stores read vectors there, so epilogues are those of vectors. Who gives
+the registers their shapes is the next pass.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ from tiling.loops.language import (
     Block,
     Body,
     Buffer,
-    Call,
     Do,
     Flag,
     For,
@@ -48,54 +48,29 @@ from tiling.loops.language import (
     Load,
     Number,
     Operand,
-    Shape,
     Statement,
     Store,
     Stride,
-    Tiles,
 )
 from tiling.loops.lowering.tile import ACCUMULATORS, FIRST
 from tiling.loops.rewrite import parts_of
-from tiling.loops.walk import buffers, for_each_worker, walk, with_blocks
+from tiling.loops.walk import buffers, walk, with_blocks
 from tiling.problem import Problem
 from tiling.rewrite.copies.laid_out import STRIP
 
-Shapes = tuple[Buffer, ...]
-
 
 def matrix_tiles(kernel: Kernel, problem: Problem, instructions: MatrixInstructions) -> Kernel:
-    """The kernel with matrix instructions in its functions. Each worker gives its tile registers shapes, and back."""
-    tilers = {f.name: _Tiler(kernel, f, problem, instructions) for f in kernel.functions if _has_sums(f)}
-    functions = tuple(tilers[f.name].whole() if f.name in tilers else f for f in kernel.functions)
-    shaper = _Shaper({name: tiler.shapes for name, tiler in tilers.items()})
-    release = Do(Invoke(instructions.release, ()))
-    body = for_each_worker(kernel.body, lambda block: (Tiles(), *shaper.body(block), release))
-    return replace(kernel, body=body, functions=functions)
+    """The kernel with matrix instructions in its functions. Its tile registers have no shapes yet."""
+
+    def multiplied(function: Function) -> Function:
+        return _Tiler(kernel, function, problem, instructions).whole() if _has_sums(function) else function
+
+    return replace(kernel, functions=tuple(map(multiplied, kernel.functions)))
 
 
 def _has_sums(function: Function) -> bool:
     """Whether a function is a register tile."""
     return any(isinstance(statement, Alloc) for statement in function.body)
-
-
-class _Shaper:
-    """Sets the shapes of tile registers in front of the tiles that need them. Kinds of one tile have the same."""
-
-    def __init__(self, shapes: Mapping[str, Shapes]):
-        self.shapes = shapes
-        self.names: dict[Shapes, str] = {}
-
-    def body(self, body: Body) -> Body:
-        found: list[Statement] = []
-        for statement in body:
-            calls = [s for s in walk((statement,)) if isinstance(s, Call)] if isinstance(statement, (Call, If)) else []
-            if any(call.function in self.shapes for call in calls):
-                (shapes,) = {self.shapes[call.function] for call in calls}
-                found.append(Shape(self.names.setdefault(shapes, f"SHAPES_{len(self.names)}"), shapes))
-                found.append(statement)
-            else:
-                found.append(with_blocks(statement, self.body))
-        return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -137,7 +112,7 @@ class _Tiler:
         return self.sums.shape[1]
 
     @cached_property
-    def shapes(self) -> Shapes:
+    def shapes(self) -> tuple[Buffer, ...]:
         """The tile registers: those of sums, of x and of the weights."""
         of_sums, lanes = len(self.runs) * self.vectors, self.instructions.lanes
         found = []

@@ -70,11 +70,14 @@ PRODUCTS: dict[str, tuple[Problem, str, str, dict]] = {
         "avx512f",
         {},
     ),
-    "matrix tiles": (
-        conv2d(c=64, h=4, w=14, k=16, r=1, s=1, dtype="bf16", output_dtype="f32"),
-        "R(n) T(h,4) R(k) S(y) T(c,2) U(w,14) D(c,32) V(k,16)",
-        "amxbf16",
-        {},
+    **dict.fromkeys(
+        ("matrix tiles", "shape tiles"),
+        (
+            conv2d(c=64, h=4, w=14, k=16, r=1, s=1, dtype="bf16", output_dtype="f32"),
+            "R(n) T(h,4) R(k) S(y) T(c,2) U(w,14) D(c,32) V(k,16)",
+            "amxbf16",
+            {},
+        ),
     ),
     "transpose stores": (
         conv2d(c=8, h=4, w=8, k=8, r=1, s=1, layout="nchw"),

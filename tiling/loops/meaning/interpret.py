@@ -93,7 +93,7 @@ def interpret(
     for buffer in kernel.arrays:
         shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
         scope.arrays[buffer.name] = complete(buffer.name, given[buffer.name].reshape(shape), Memory(workers))
-    team = [replace(scope.inner(), raised=set(), shapes={}, copies=Copies()) for _ in range(threads)]
+    team = [replace(scope.inner(), raised=set(), copies=Copies()) for _ in range(threads)]
     for number, thread in enumerate(team):
         thread.numbers |= {THREAD: number, THREADS: threads}
     _run_team(kernel.body, team)
@@ -146,7 +146,8 @@ def run(body: Body, scope: Scope) -> None:
 
 def _alloc(statement: Alloc, scope: Scope) -> None:
     buffer = statement.buffer
-    if buffer.memory == "tile" and scope.shapes.get(buffer.name) != buffer.shape:
+    shapes = scope.shapes
+    if buffer.memory == "tile" and shapes is not None and shapes.get(buffer.name) != buffer.shape:
         raise Fault(f"tile register {buffer.name} has no shape of {' x '.join(map(str, buffer.shape))}")
     shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
     memory, first = None, 0
@@ -230,10 +231,12 @@ def _decide(statement: Decide, scope: Scope) -> None:
 
 
 def _tiles(statement: Tiles, scope: Scope) -> None:
-    scope.shapes.clear()
+    scope.shapes = {}
 
 
 def _shape(statement: Shape, scope: Scope) -> None:
+    if scope.shapes is None:
+        raise Fault(f"{statement.name} is given to a worker that has no tile registers")
     scope.shapes.clear()
     scope.shapes.update((register.name, register.shape) for register in statement.registers)
 

@@ -28,8 +28,9 @@ class Scope:
     """The names of a block and of the blocks outside it.
 
     numbers: the values of variables; those of flags are 0 and 1. copies: those that the worker waits for. raised: the
-    flags that `RaiseFlag` has named. shapes: those of tile registers. own: the registers that this very block has
-    named. team: the buffers that all threads share. workers: who runs this.
+    flags that `RaiseFlag` has named. shapes: those of tile registers; None until `Tiles`: before a pass has put it
+    there, each register has the shape that its `Alloc` says. own: the registers that this very block has named. team:
+    the buffers that all threads share. workers: who runs this.
     """
 
     functions: Mapping[str, Function]
@@ -38,7 +39,7 @@ class Scope:
     numbers: dict[str, int] = field(default_factory=dict)
     copies: Copies = field(default_factory=Copies)
     raised: set[str] = field(default_factory=set)
-    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    shapes: dict[str, tuple[int, ...]] | None = None
     own: set[str] = field(default_factory=set)
     team: dict[str, Array] = field(default_factory=dict)
     workers: Workers = field(default_factory=Workers)

@@ -21,7 +21,7 @@ from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.text.notation import parse
 
-NAME = "matrix tiles"
+NAME = "shape tiles"  # the pass after "matrix tiles", which leaves registers without shapes
 ISA = EVERY_ISA["amxbf16"]
 ROWS = conv2d(c=8, h=2, w=3, k=32, r=1, s=1, dtype="bf16", output_dtype="f32")
 PADDED = conv2d(c=4, h=3, w=3, k=16, r=3, s=1, padding=(1, 0), dtype="bf16", output_dtype="f32")

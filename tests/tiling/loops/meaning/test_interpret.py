@@ -113,10 +113,20 @@ def test_a_tile_register_has_the_shape_that_was_set_last():
     register = Buffer("tmm0", (2, 2), ("row", "at"), memory="tile")
     other = Buffer("tmm0", (1, 2), ("row", "at"), memory="tile")
     use = (Alloc(register), Store("tmm0", indices(1, 0), Number(7)), put(get2("tmm0", 1, 0)))
-    assert run(Tiles(), Shape("A", (register,)), *use) == [7, -1, -1, -1]
-    for before in ((), (Tiles(),), (Shape("A", (register,)), Shape("B", (other,))), (Shape("A", (register,)), Tiles())):
+    good, bad = Shape("A", (register,)), Shape("B", (other,))
+    assert run(Tiles(), good, *use) == [7, -1, -1, -1]
+    for before in ((), (good, bad), (good, Tiles()), (bad,)):
         with pytest.raises(Fault, match="tile register tmm0 has no shape of 2 x 2"):
-            run(*before, *use)
+            run(Tiles(), *before, *use)
+
+
+def test_tile_registers_need_shapes_only_where_a_worker_has_them():
+    """Before the pass that sets shapes, a register has the one that its `Alloc` says."""
+    register = Buffer("tmm0", (2, 2), ("row", "at"), memory="tile")
+    use = (Alloc(register), Store("tmm0", indices(1, 0), Number(7)), put(get2("tmm0", 1, 0)))
+    assert run(*use) == [7, -1, -1, -1]
+    with pytest.raises(Fault, match="A is given to a worker that has no tile registers"):
+        run(Shape("A", (register,)), *use)
 
 
 def test_a_count_is_a_number_of_the_meaning():
