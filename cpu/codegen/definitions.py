@@ -6,6 +6,7 @@ from cpu.codegen import cursors
 from cpu.codegen.epilogue import epilogue_text
 from cpu.passes.facts import ProductFacts
 from cpu.passes.memory.prefetch_in_tiles import NEXT
+from microkernels.tile.instructions import TRANSPOSE
 from microkernels.tile.isa import Isa
 from microkernels.tile.lanes import block_definition, exchange_definitions, own_definitions, tail_definition
 from microkernels.tile.matrix import shapes_definition
@@ -49,6 +50,12 @@ def definitions(
     found += of_cursors(kernel)
     panels = any(view == NEXT for function in kernel.functions for view, _ in function.views)
     return found + [_NEXT_PANEL] * panels
+
+
+def transposed_rows(kernel: Kernel) -> frozenset[int]:
+    """The numbers of rows that the functions of a kernel transpose together."""
+    found = (invoke.instruction.calls for body in bodies(kernel) for s in walk(body) for invoke in instructions_in(s))
+    return frozenset(int(rows) for function, *rest in filter(None, found) if function == TRANSPOSE for rows in rest)
 
 
 def of_statements(kernel: Kernel) -> list[str]:

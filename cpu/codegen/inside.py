@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cpu.codegen.arrays import elements_of
-from cpu.codegen.definitions import definitions
+from cpu.codegen.definitions import definitions, transposed_rows
 from cpu.codegen.epilogue import compares_with_zero
 from cpu.codegen.indices import strides
 from cpu.codegen.print import PrintedFunction, Printer
 from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import INPUT, product_forms
-from cpu.passes.vectors.transpose_stores import transposed_rows
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
 from tiling.arrays.access import access_of

@@ -189,7 +189,12 @@ PRODUCT: tuple[ProductPass, ...] = (
         copy=lambda kernel, facts: promote_accumulators(kernel, ROWS),
     ),
     ProductPass("own registers", lambda kernel, facts: own_registers(kernel, instructions_of(facts.isa), facts.bias)),
-    ProductPass("load zero", lambda kernel, facts: load_zero(kernel), lambda facts: facts.zero, beside=True),
+    ProductPass(
+        "load zero",
+        lambda kernel, facts: load_zero(kernel, instructions_of(facts.isa)),
+        lambda facts: facts.zero,
+        beside=True,
+    ),
     ProductPass(
         "stream stores",
         lambda kernel, facts: stream_stores(kernel, instructions_of(facts.isa), facts.isa.lanes),

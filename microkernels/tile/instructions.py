@@ -37,6 +37,7 @@ _OWN = """\
  * one that an accumulator needs. */
 #define OWN(acc) """
 _IN_REGISTER, _ANYWHERE = '__asm__ volatile("" : "+v"(acc))', "((void)0)"
+TRANSPOSE = "transpose"  # the functions that do so are told apart by how many rows they get
 _USED = Inside(variable("lanes") - LANE, 1, None)  # this lane is one of the first `lanes`
 
 
@@ -208,4 +209,5 @@ def transpose_instruction(rows: int, lanes: int) -> Instruction:
     place = variable("place")
     stores = [Store("t", (place * lanes + row,), at(name, place)) for row, name in enumerate(names)]
     stores += [Store("t", (place * lanes + row,), Number(0)) for row in range(rows, lanes)]
-    return Instruction(f"transpose_{rows}", text, (For("place", ZERO, constant(lanes), 1, tuple(stores)),))
+    meaning = For("place", ZERO, constant(lanes), 1, tuple(stores))
+    return Instruction(f"transpose_{rows}", text, (meaning,), calls=(TRANSPOSE, str(rows)))

@@ -24,6 +24,7 @@ from tiling.loops.language import (
     Barrier,
     Body,
     Call,
+    Decide,
     For,
     Function,
     If,
@@ -100,8 +101,9 @@ class _Team:
                 continue
             now = frozenset(self.accesses(statement))
             if _meet(before, now):
-                names = len(list(takewhile(lambda s: isinstance(s, Seen), reversed(found))))
-                found.insert(len(found) - names, _BARRIER)  # what was made gets its name when it is there
+                # What was made gets its name when it is there.
+                names = len(list(takewhile(lambda s: isinstance(s, (Seen, Decide)), reversed(found))))
+                found.insert(len(found) - names, _BARRIER)
                 before = frozenset()
             found.append(statement)
             before |= now

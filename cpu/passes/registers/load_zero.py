@@ -12,35 +12,31 @@ Stores follow one another, so one register is enough for all of a tile.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from tiling.loops.language import (
-    Block,
-    Body,
-    Do,
-    Invoke,
-    Kernel,
-    Let,
-    Operand,
-    Register,
-    Statement,
-)
+from microkernels.tile.instructions import Instructions
+from tiling.loops.language import Block, Body, Do, Invoke, Kernel, Let, Operand, Register, Statement
 from tiling.loops.rewrite import with_operands
 from tiling.loops.walk import with_blocks
 
-ZEROS, NAME = "zeros", "zero"
+NAME = "zero"
 
 
-def load_zero(kernel: Kernel) -> Kernel:
+def load_zero(kernel: Kernel, instructions: Instructions) -> Kernel:
     """The kernel with one load of zero for all stores that follow one another."""
-    return replace(kernel, functions=tuple(replace(f, body=_shared(f.body)) for f in kernel.functions))
+
+    def is_zero(part: Operand) -> bool:
+        return isinstance(part, Invoke) and part.instruction == instructions.zeros
+
+    return replace(kernel, functions=tuple(replace(f, body=_shared(f.body, is_zero)) for f in kernel.functions))
 
 
-def _shared(body: Body) -> Body:
+def _shared(body: Body, is_zero: Callable[[Operand], bool]) -> Body:
     found: list[Statement] = []
     read = False
     for statement in body:
-        changed, values = _named(statement)
+        changed, values = _named(statement, is_zero)
         if values and not read:
             found.append(Let(NAME, values[0]))
             read = True
@@ -48,12 +44,12 @@ def _shared(body: Body) -> Body:
     return tuple(found)
 
 
-def _named(statement: Statement) -> tuple[Statement, list[Invoke]]:
+def _named(statement: Statement, is_zero: Callable[[Operand], bool]) -> tuple[Statement, list[Invoke]]:
     """The statement with the register in place of each zero, and these zeros. A block runs once, like a store."""
     values: list[Invoke] = []
 
     def change(part: Operand) -> Operand | None:
-        if isinstance(part, Invoke) and part.instruction.name == ZEROS:
+        if isinstance(part, Invoke) and is_zero(part):
             values.append(part)
             return Register(NAME)
         return None
@@ -61,6 +57,8 @@ def _named(statement: Statement) -> tuple[Statement, list[Invoke]]:
     def named(inner: Statement) -> Statement:
         if isinstance(inner, Do):
             return Do(with_operands(inner.invoke, change))
-        return with_blocks(inner, (lambda body: tuple(map(named, body))) if isinstance(inner, Block) else _shared)
+        if isinstance(inner, Block):
+            return with_blocks(inner, lambda body: tuple(map(named, body)))
+        return with_blocks(inner, lambda body: _shared(body, is_zero))
 
     return named(statement), values

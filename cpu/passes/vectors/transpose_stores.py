@@ -40,7 +40,7 @@ from tiling.loops.language import (
 )
 from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import parts_of, substituted, with_operands
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.walk import with_blocks
 from tiling.problem import Problem
 
 TRANSPOSED = "t"  # a block after it is transposed
@@ -80,13 +80,6 @@ def _transposed(kernel: Kernel, array: str, transposer: _Transposer) -> Kernel:
 
     functions = tuple(replace(f, body=whole(f.body, dict(f.views))) for f in kernel.functions)
     return replace(kernel, functions=functions)
-
-
-def transposed_rows(kernel: Kernel) -> frozenset[int]:
-    """The numbers of rows that the functions of a kernel transpose together."""
-    done = (s.invoke for f in kernel.functions for s in walk(f.body) if isinstance(s, Do))
-    # The first operand is the array that the block goes to.
-    return frozenset(len(invoke.operands) - 1 for invoke in done if invoke.instruction.name.startswith("transpose_"))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cpu.passes.vectors.transpose_stores import TRANSPOSED, transposed_rows
+from cpu.codegen.definitions import transposed_rows
+from cpu.passes.vectors.transpose_stores import TRANSPOSED
 from cpu.passes.vectors.vectorise import vectorise
 from microkernels.tile.instructions import instructions_of, transpose_instruction
 from microkernels.tile.isa import ISAS
