@@ -128,7 +128,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         packers=[],
         pack=pack_lines(scheme, facts_of(scheme, isa, streams, threads)),
     )
-    plain = call_text(call, isa, "call.c.j2", {})
+    plain = call_text(call, isa)
     own, packed = inside.scratch.own.offset, packed_elements(scheme)
     return Source(symbol, text, plain, isa.name, threads, kernels, packed, scratch.offset, own)
 
@@ -217,7 +217,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         microkernels=[describe(kernel, isa) for kernel in kernels],
         **found,
     )
-    plain = call_text(call, isa, "call.c.j2", {})
+    plain = call_text(call, isa)
     own, packed = memory.own.offset, packed_floats(winograd)
     return Source(symbol, text, plain, isa.name, threads, kernels, packed, scratch.offset, own)
 

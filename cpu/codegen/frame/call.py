@@ -6,9 +6,8 @@ void SYMBOL_run(X, W, Y, scratch, thread, threads)      what each thread does of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.runtime.team import TEAM
@@ -16,6 +15,7 @@ from microkernels.tile.isa import Isa
 from tiling.loops.c_text import number
 from tiling.loops.index import Index, constant
 
+OUTSIDE = ", or 1 where an index that was read from an array lies outside of another one: its element counted as 0"
 SCRATCH, TEAM_PARAMETERS = "char *restrict scratch", ("long thread", "long threads")
 
 
@@ -39,9 +39,19 @@ class Call:
     team: Index | None = None
 
     @property
+    def needs_memory(self) -> bool:
+        """Whether it needs memory meanwhile."""
+        return self.scratch != constant(0)
+
+    @property
+    def has_team(self) -> bool:
+        """Whether several threads share it."""
+        return self.threads > 1
+
+    @property
     def run_parameters(self) -> list[str]:
         """The parameters of SYMBOL_run."""
-        return [*self.parameters, *meanwhile(self.scratch != constant(0), self.threads)]
+        return [*self.parameters, *meanwhile(self.needs_memory, self.threads)]
 
     @property
     def arguments(self) -> list[str]:
@@ -51,17 +61,116 @@ class Call:
         return [*names[: len(self.parameters)], *(own.get(name, name) for name in names[len(self.parameters) :])]
 
 
-def call_text(call: Call, isa: Isa, template: str, facts: Mapping[str, Any]) -> str:
-    """The text that stands behind a kernel's own. template: that of the function. facts: what it needs beside."""
-    text: str = TEMPLATES.get_template(template).render(
+@dataclass(frozen=True)
+class Gives:
+    """What a program's function returns, and how it is called by a list of its arguments.
+
+    reports: it may meet an index that lies outside of an array. numbers: (name, largest value) of its extents. places:
+    the C text of each argument.
+    """
+
+    reports: bool
+    numbers: Sequence[tuple[str, int]]
+    places: Sequence[str]
+
+
+def call_text(call: Call, isa: Isa, gives: Gives | None = None) -> str:
+    """The text that stands behind a kernel's own. gives: what the function of a program returns."""
+    text: str = TEMPLATES.get_template("call.c.j2").render(
         symbol=call.symbol,
-        parameters=call.parameters,
-        arguments=call.arguments,
-        scratch="" if call.scratch == constant(0) else number(call.scratch),
-        threads=call.threads,
-        num_threads="THREADS" if call.team is None or call.team.is_constant else number(call.team),
-        team=TEAM,
-        isa=isa,
-        **facts,
+        finds=_finds(call),
+        head=_head(call, isa),
+        about=_about(gives) if gives else [],
+        signature=f"{'int' if gives else 'void'} {call.symbol}({', '.join(call.parameters) or 'void'})",
+        body=[
+            *_supported(call, isa),
+            *(_bounds(gives) if gives else []),
+            *_memory(call),
+            *_run(call, gives is not None),
+        ],
+        behind=_by_list(call, gives) if gives else [],
     )
     return text
+
+
+def _finds(call: Call) -> str:
+    """What a call by itself has to find."""
+    found = [*["memory"] * call.needs_memory, *["threads"] * call.has_team]
+    return f", which finds {' and '.join(found)}" if found else ""
+
+
+def _head(call: Call, isa: Isa) -> list[str]:
+    """What stands before the function."""
+    lines = ["#include <stdio.h>", "#include <stdlib.h>"] if isa.cpu_flags or call.needs_memory else []
+    return lines + ([f"enum {{ THREADS = {call.threads} }};", TEAM] if call.has_team else [])
+
+
+def _supported(call: Call, isa: Isa) -> list[str]:
+    """The end of the program on a CPU that lacks instructions."""
+    if not isa.cpu_flags:
+        return []
+    return [
+        f"if (!{call.symbol}_supported()) {{",
+        f'    fputs("{call.symbol}: this CPU lacks {" or ".join(isa.cpu_flags)}\\n", stderr);',
+        "    abort();",
+        "}",
+    ]
+
+
+def _memory(call: Call) -> list[str]:
+    """Memory for what lies in between, or the end of the program."""
+    if not call.needs_memory:
+        return []
+    return [
+        f"char *const scratch = aligned_alloc(64, {number(call.scratch)});",
+        "if (!scratch) {",
+        f'    fputs("{call.symbol}: no memory for what it computes in between\\n", stderr);',
+        "    abort();",
+        "}",
+    ]
+
+
+def _run(call: Call, returns: bool) -> list[str]:
+    """The run itself, by a team where there is one, and what it leaves behind."""
+    threads = "THREADS" if call.team is None or call.team.is_constant else number(call.team)
+    parallel = f"#pragma omp parallel num_threads({threads})" + " reduction(| : outside)" * returns
+    dynamic = [
+        "const int dynamic = omp_get_dynamic();",
+        "omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */",
+    ]
+    return [
+        *dynamic * call.has_team,
+        *["int outside = 0;"] * returns,
+        *[parallel] * call.has_team,
+        f"{'outside |= ' * returns}{call.symbol}_run({', '.join(call.arguments)});",
+        *["omp_set_dynamic(dynamic);"] * call.has_team,
+        *["free(scratch);"] * call.needs_memory,
+        *["return outside;"] * returns,
+    ]
+
+
+def _about(gives: Gives) -> list[str]:
+    outside = OUTSIDE * gives.reports
+    bounds = "; 2, and does nothing, where an extent is out of its bounds" * bool(gives.numbers)
+    return [f"/* Returns 0{outside}{bounds}. */"]
+
+
+def _bounds(gives: Gives) -> list[str]:
+    """The return of a call whose extents are out of their bounds."""
+    if not gives.numbers:
+        return []
+    wrong = " || ".join(f"{name} < 1 || {name} > {most}" for name, most in gives.numbers)
+    return [f"if ({wrong})", "    return 2;"]
+
+
+def _by_list(call: Call, gives: Gives) -> list[str]:
+    """The same function of a list of the arrays."""
+    extents = ", and then of the places of the extents" * bool(gives.numbers)
+    return [
+        "",
+        f"/* The same for a list of the arrays, in the order above{extents}. */",
+        f"int {call.symbol}_at(void *const *arrays)",
+        "{",
+        f"    return {call.symbol}({', '.join(gives.places)});",
+        "}",
+    ]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import prod
 
 from cpu.codegen.emit import VERSION, Source
-from cpu.codegen.frame.call import Call, call_text
+from cpu.codegen.frame.call import Call, Gives, call_text
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.print import Printer
 from cpu.codegen.program.emit import ProgramSource
@@ -96,8 +96,7 @@ class _Whole:
         }
         text = TEMPLATES.get_template("anchored.c.j2").render(**facts)
         places = [f"arrays[{at}]" for at in range(len(parameters))]
-        more = {"reports": parts.before or parts.after, "numbers": (), "places": places}
-        plain = call_text(call, isa, "program_call.c.j2", more)
+        plain = call_text(call, isa, Gives(bool(parts.before or parts.after), (), places))
         return ProgramSource(self.symbol, text, plain, isa.name, parts.threads, tuple(parameters), scratch)
 
     def declarations(self) -> Iterator[str]:

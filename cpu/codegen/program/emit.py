@@ -14,7 +14,7 @@ from functools import reduce
 
 from cpu.codegen import vector_functions
 from cpu.codegen.emit import VERSION
-from cpu.codegen.frame.call import Call, call_text
+from cpu.codegen.frame.call import Call, Gives, call_text
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.program.functions import Definitions
 from cpu.codegen.program.names import with_c_names
@@ -117,7 +117,7 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
     )
     places = [f"arrays[{at}]" for at in range(len(parameters))]
     places += [f"*(const long *)arrays[{at + len(parameters)}]" for at in range(len(numbers))]
-    plain = call_text(call, isa, "program_call.c.j2", {"reports": reports, "numbers": numbers, "places": places})
+    plain = call_text(call, isa, Gives(reports, numbers, places))
     most, own = (size.within(last.ranges)[1] for size in (scratch, last.scratch.own))
     return ProgramSource(symbol, text, plain, isa.name, workers, parameters, most, numbers, own)
 
