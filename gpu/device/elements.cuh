@@ -3,6 +3,7 @@
  *
  *   get_f32(p), put_f32(p, v)          one element; that of an f16 or bf16 as the f32 that it is
  *   get4_f32(to, p), put4_f32(p, v)    four neighbours in one access, at a multiple of their size or of 16 bytes
+ *   get2_f32(to, p), put2_f32(p, v)    two neighbours in one access, at a multiple of their size
  *   copy_async_16(to, from, inside)    16 bytes to shared memory while the thread goes on; also of 8 and 4 bytes
  *   get_matrices(to, p)                a warp loads four matrices, also with rows and columns exchanged (across)
  *
@@ -20,12 +21,24 @@
 /* An index that was read from an array lies outside of another one. */
 DEVICE void report(int *outside) { *outside = 1; }
 
+template <typename T> struct __align__(sizeof(T) * 2) two { T v[2]; };
 template <typename T> struct __align__(sizeof(T) * 4 < 16 ? sizeof(T) * 4 : 16) four { T v[4]; };
 
 /* stored: how an element lies in memory. taken, made: the functions from it to its value, and back. */
 #define ELEMENTS(dtype, type, stored, taken, made) \
     DEVICE type get_##dtype(const stored *p) { return taken(*p); } \
     DEVICE void put_##dtype(stored *p, type v) { *p = made(v); } \
+    DEVICE void get2_##dtype(type *to, const stored *p) \
+    { \
+        const two<stored> both = *(const two<stored> *)p; \
+        to[0] = taken(both.v[0]); \
+        to[1] = taken(both.v[1]); \
+    } \
+    DEVICE void put2_##dtype(stored *p, const type *from) \
+    { \
+        const two<stored> both = {{made(from[0]), made(from[1])}}; \
+        *(two<stored> *)p = both; \
+    } \
     DEVICE void get4_##dtype(type *to, const stored *p) \
     { \
         const four<stored> all = *(const four<stored> *)p; \
@@ -95,6 +108,14 @@ COPIES(4)
 /* Four 8x8 matrices of shared memory, of which each lane gives the place of a row, as words of all lanes. */
 DEVICE void get_matrices(unsigned *to, const void *p) { ldmatrix_x4(to, (unsigned)__cvta_generic_to_shared(p)); }
 DEVICE void get_matrices_across(unsigned *to, const void *p) { ldmatrix_x4_trans(to, (unsigned)__cvta_generic_to_shared(p)); }
+
+/* The same of numbers of 32 bits, rounded to tf32. */
+DEVICE void get_matrices_tf32(unsigned *to, const void *p)
+{
+    get_matrices(to, p);
+    for (int i = 0; i < 4; ++i)
+        to[i] = round_tf32(to[i]);
+}
 
 /* The nearest f16 or bf16. */
 DEVICE float round_f16(float v) { return f32_of_half(half_of_f32(v)); }

@@ -15,6 +15,7 @@ from gpu.passes.matrices.load_ahead import load_ahead
 from gpu.passes.matrices.load_matrices import load_matrices
 from gpu.passes.matrices.multiply_matrices import multiply_matrices
 from gpu.passes.matrices.stage_matrices import stage_matrices
+from gpu.passes.matrices.store_pairs import store_pairs
 from gpu.passes.matrices.swizzle import swizzle
 from gpu.passes.memory.allocate_shared import allocate_shared
 from gpu.passes.memory.place_barriers import place_barriers
@@ -75,6 +76,7 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("multiply matrices", multiply_matrices, _has_matrix),
     Pass("load matrices", load_matrices, _has_matrix),
     Pass("load ahead", lambda kernel, _: load_ahead(kernel), _has_matrix),
+    Pass("store pairs", lambda kernel, _: store_pairs(kernel), _has_matrix),
     Pass("swizzle", lambda kernel, _: swizzle(kernel), _has_matrix),
     Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
     Pass("place barriers", lambda kernel, _: place_barriers(kernel)),

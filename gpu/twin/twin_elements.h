@@ -64,6 +64,8 @@ static void twin_note_reader(struct twin_touch *t, int shared)
     t->read_warp_epoch = twin.current->warp_epoch;
 }
 
+static unsigned twin_address(const void *p) { return TWIN_BASE + (unsigned)((const char *)p - twin_here()->shared); }
+
 static void twin_touch(const void *place, int bytes, int align, int write, const char *what)
 {
     const char *p = place, *base = twin_here()->shared;
@@ -73,6 +75,8 @@ static void twin_touch(const void *place, int bytes, int align, int write, const
     if (shared) {
         if (p + bytes > base + twin.shared_bytes)
             twin_fail("%s touches memory behind the %d bytes of shared memory", what, twin.shared_bytes);
+        if (!write)
+            twin_note_read(twin_address(p), bytes, twin_self(), what); /* whether copies are under way to it */
     } else {
         for (int i = 0; i < twin_elements.count && !array; ++i) {
             struct twin_array *a = twin_elements.arrays + i;
@@ -124,6 +128,18 @@ static float twin_plain_bf16(unsigned short bits) { return twin_bf16_of(bits); }
         twin_touch(p, sizeof *p, sizeof *p, 1, "put_" #dtype); \
         *p = made(v); \
     } \
+    DEVICE void get2_##dtype(type *to, const stored *p) \
+    { \
+        twin_touch(p, 2 * sizeof *p, 2 * sizeof *p, 0, "get2_" #dtype); \
+        to[0] = taken(p[0]); \
+        to[1] = taken(p[1]); \
+    } \
+    DEVICE void put2_##dtype(stored *p, const type *from) \
+    { \
+        twin_touch(p, 2 * sizeof *p, 2 * sizeof *p, 1, "put2_" #dtype); \
+        p[0] = made(from[0]); \
+        p[1] = made(from[1]); \
+    } \
     DEVICE void get4_##dtype(type *to, const stored *p) \
     { \
         twin_touch(p, 4 * sizeof *p, 4 * sizeof *p < 16 ? 4 * sizeof *p : 16, 0, "get4_" #dtype); \
@@ -154,8 +170,6 @@ ELEMENTS(tf32, unsigned, unsigned, , )
 
 DEVICE unsigned tf32_of(float v) { return round_tf32(twin_bits(v)); }
 
-static unsigned twin_address(const void *p) { return TWIN_BASE + (unsigned)((const char *)p - twin_here()->shared); }
-
 /* Copies are noted in the history of twin.h, which get_matrices asks too. */
 #define COPIES(bytes) \
     DEVICE void copy_async_##bytes(void *to, const void *from, int inside) \
@@ -177,6 +191,12 @@ static unsigned twin_row(const void *p, const char *what)
 }
 
 DEVICE void get_matrices(unsigned *to, const void *p) { ldmatrix_x4(to, twin_row(p, "get_matrices")); }
+DEVICE void get_matrices_tf32(unsigned *to, const void *p)
+{
+    get_matrices(to, p);
+    for (int i = 0; i < 4; ++i)
+        to[i] = round_tf32(to[i]);
+}
 DEVICE void get_matrices_across(unsigned *to, const void *p) { ldmatrix_x4_trans(to, twin_row(p, "get_matrices_across")); }
 
 DEVICE float round_f16(float v) { return twin_half_of(twin_to_half(v)); }

@@ -10,5 +10,6 @@ Read in this order:
     multiply_matrices    tiles of a warp on its lanes, products by mma.sync
     load_matrices        words of lanes by ldmatrix
     load_ahead           the next part's words while this one is multiplied
+    store_pairs          neighbours that a lane holds in one access
     swizzle              rows of a tile in different banks
 """

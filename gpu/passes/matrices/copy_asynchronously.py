@@ -18,8 +18,8 @@
       wait
 
 A copy takes 16, 8 or 4 bytes: the most that divide where elements lie in the array and in the tile. What rows of odd
-lengths leave, threads copy themselves; so they do f32, which they round to tf32. All tiles of a block are under way
-together. Source: cp.async of CUTLASS.
+lengths leave of 16 bits, threads copy themselves. All tiles of a block are under way together. Source:
+cp.async of CUTLASS.
 """
 
 from __future__ import annotations

@@ -29,9 +29,8 @@ MATRICES, MATRIX_ROWS = 4, 8  # of one ldmatrix
 
 @dataclass(frozen=True)
 class Words:
-    """How numbers lie in the words of fragments. element: their dtype in shared memory. product: of two words."""
+    """How numbers lie in the words of fragments. product: of two words."""
 
-    element: str
     dtype: str
     per_word: int
     product: str
@@ -41,12 +40,16 @@ class Words:
         """Points that one instruction sums."""
         return 4 * A_WORDS // 2 * self.per_word
 
+    def word(self, numbers: tuple[Value, ...]) -> Value:
+        """A word of the numbers in it, which are rounded where a matrix instruction would cut them off."""
+        return Apply("word" if self.per_word > 1 else f"as_{self.dtype}", numbers)
+
 
 # By the dtype of a problem.
 WORDS = {
-    "f16": Words("f16", "f16x2", 2, "dot_f16"),
-    "bf16": Words("bf16", "bf16x2", 2, "dot_bf16"),
-    "tf32": Words("tf32", "tf32", 1, "mul"),
+    "f16": Words("f16x2", 2, "dot_f16"),
+    "bf16": Words("bf16x2", 2, "dot_bf16"),
+    "tf32": Words("tf32", 1, "mul"),
 }
 
 
@@ -72,7 +75,7 @@ def mma(dtype: str) -> Instruction:
 def get_matrices(dtype: str, across: bool) -> Instruction:
     """Four 8x8 matrices of 16-bit numbers, or four of 8x4 of 32 bits: lane l gives row l%8 of matrix l/8.
 
-    Each lane gets a word of each: of row l/4, or of column l/4 where they are taken `across`.
+    Each lane gets a word of each: of row l/4, or of column l/4 where they are taken `across`. f32 become tf32.
     """
     words, matrix = WORDS[dtype], variable("matrix")
     group, member = applied("/", LANE, constant(4)), applied("%", LANE, constant(4))
@@ -83,9 +86,9 @@ def get_matrices(dtype: str, across: bool) -> Instruction:
         return Load("p", (first + along, group) if across else (first + group, along))
 
     numbers = tuple(map(number, range(words.per_word)))
-    value: Value = Apply("word", numbers) if words.per_word > 1 else numbers[0]
+    value: Value = words.word(numbers)
     body: Statement = Store("to", (LANE, matrix), value)
     for name, count, kind in (("matrix", MATRICES, "serial"), ("lane", WARP_SIZE, "vector")):
         body = For(name, ZERO, constant(count), 1, (body,), kind)
-    name = "get_matrices_across" if across else "get_matrices"
+    name = "get_matrices_across" if across else f"get_matrices{'_tf32' if words.per_word == 1 else ''}"
     return Instruction(name, f"{name}({{to}}, {{p}})", (body,))

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu.passes.facts.workers import MEMBER, THREADS_OF_WARP
-from gpu.passes.matrices.instructions import MATRIX_ROWS, get_matrices
+from gpu.passes.matrices.instructions import MATRIX_ROWS, WORDS, get_matrices
 from gpu.passes.matrices.multiply_matrices import PART, WORD
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import Address, Body, Do, For, Invoke, Kernel, Load, Operand, Statement, Store
@@ -51,7 +51,7 @@ def _loaded(statement: Statement, dtype: str) -> Statement | None:
     first = next(part for part in parts_of(store.value) if isinstance(part, Load))
     # The axis along which the words of a lane's neighbours lie: the depth, whose points come in words.
     across = _operation(first.at[-1]) == "/"
-    if across and isinstance(store.value, Load):
+    if across and WORDS[dtype].per_word == 1:
         return None
     words = along.body[0].stop.offset
     many = 4 // words

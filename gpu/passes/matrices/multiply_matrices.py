@@ -49,7 +49,7 @@ from tiling.loops.walk import walk, with_blocks
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix
 
-WORD, PART = "word", "part"
+WORD, PART, PAIR = "word", "part", "pair"
 _GROUP, _MEMBER = applied("/", variable(MEMBER), constant(4)), applied("%", variable(MEMBER), constant(4))
 
 
@@ -123,14 +123,14 @@ class _Tile:
         if not isinstance(statement, For) or statement.name not in (self.rows, self.columns):
             return statement
         row = statement.name == self.rows
-        name, step = ("half", ROWS) if row else ("pair", COLUMNS)
+        name, step = ("half", ROWS) if row else (PAIR, COLUMNS)
         place = _GROUP + variable(name) * 8 if row else _MEMBER * 2 + variable(name)
         inside = substituted(statement.body, {statement.name: variable(statement.name) + place})
         return replace(statement, step=step, body=(For(name, ZERO, constant(2), 1, inside, "unrolled"),))
 
     def held(self, statement: Statement) -> Statement:
         """The sums where the lane holds them."""
-        number = variable("half") * 2 + variable("pair")
+        number = variable("half") * 2 + variable(PAIR)
         place = (variable(WARP), variable(MEMBER), _at(self.rows, ROWS), _at(self.columns, COLUMNS), number)
 
         def near(operand: Operand) -> Operand | None:
@@ -190,8 +190,7 @@ class _Tile:
             by = {along.name: variable(along.name) + here, self.depth: first + which}
             return Load(load.buffer, tuple(index.replaced(by) for index in load.at))
 
-        found = tuple(map(number, range(numbers)))
-        value: Value = Apply("word", found) if numbers > 1 else found[0]
+        value = self.words.word(tuple(map(number, range(numbers))))
         store = Store(part.name, (variable(MEMBER), _at(along.name, step), word), value)
         each = For(WORD, ZERO, constant(words), 1, (store,), "unrolled")
         return A_WARP.each((replace(along, step=step, body=(each,)),))

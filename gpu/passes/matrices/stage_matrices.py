@@ -13,7 +13,7 @@
 
 A tile has an axis for each dim of the scheme that it has several points of, so a convolution's is a product's: its rows
 are pixels, and taps with channels are what is summed. Neighbours of the array are neighbours of the tile. What lies on
-padding or beyond an edge is 0. Numbers of 16 bits stay as they are; f32 are rounded to tf32, each once.
+padding or beyond an edge is 0. Numbers stay as they are: f32 are rounded to tf32 where lanes load them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,11 @@ from functools import partial
 
 from gpu.passes.facts.reading import buffers_of
 from gpu.passes.facts.workers import THREAD, Team, launches, threads_of
-from gpu.passes.matrices.instructions import WORDS
 from gpu.passes.memory.stage_tiles import TILE, copied, place_of_element
 from tiling.loops.index import Index, variable
 from tiling.loops.language import (
     Alloc,
     Along,
-    Apply,
     Body,
     Buffer,
     Choose,
@@ -98,7 +96,7 @@ class _Matrix:
     @property
     def buffer(self) -> Buffer:
         shape = tuple(self.parts[dim].points for dim in self.dims)
-        return Buffer(self.name, shape, self.dims, WORDS[self.scheme.problem.dtype].element, "shared")
+        return Buffer(self.name, shape, self.dims, self.array.dtype, "shared")
 
     @property
     def value(self) -> Value:
@@ -106,9 +104,7 @@ class _Matrix:
         place = dict(zip(self.dims, place_of_element(self.buffer)))
         at = {dim: along.start + place[dim] if dim in place else along.start for dim, along in self.parts.items()}
         point = self._point(at)
-        value: Value = Load(self.array.name, point.element(self.tensor))
-        if self.buffer.dtype != self.array.dtype:
-            value = Apply(f"as_{self.buffer.dtype}", (value,))
+        value = Load(self.array.name, point.element(self.tensor))
         tests = point.edges(tuple(self.parts))
         if self.tensor is self.scheme.problem.broadcast:
             tests = (*tests, *point.padding())
@@ -139,8 +135,6 @@ class _Matrix:
         return {**at, dim: by if whole else at[dim] + by}
 
     def _near(self, operand: Operand, at: _At) -> Operand | None:
-        if isinstance(operand, Apply) and operand.function == f"as_{self.buffer.dtype}":
-            (operand,) = operand.arguments
         if not isinstance(operand, Load) or operand.buffer != self.array.name:
             return None
         assert operand.at == self._point(at).element(self.tensor), f"{operand} is not what {dict(at)} is an element of"

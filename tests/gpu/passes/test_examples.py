@@ -11,6 +11,7 @@ from gpu.passes import order
 from gpu.passes.order import PROGRAM, SCHEME, program_forms, scheme_forms
 from gpu.passes.threads import bind_points
 from tests.support.loops.examples import check_example
+from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem
 from tiling.program.infer import sized
@@ -51,6 +52,10 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
     ),
     **{name: (matmul(m=128, n=128, k=64, dtype="f16"), MATRICES) for name in OF_MATRICES},
     **{name: (matmul(m=256, n=256, k=256, dtype="f16"), RING) for name in ("fill ahead", "load ahead")},
+    "store pairs": (
+        fused(matmul(m=40, n=44, k=64, dtype="bf16"), "relu(y + bias[n]) + z[m,n]"),
+        "T(m,2)@block S(c) T(k,4) S(a) S(b) T(m,2)@warp U(n,6) M(m16n8k16)",
+    ),
     "add zeros": (
         conv2d(n=1, c=4, h=6, w=8, k=8, r=3, s=3, padding=1),
         "T(h,3)@block S(y) T(c,2) T(r,3) S(x) S(w) T(w,8)@lane T(k,4)@lane U(s,3) U(c,2) U(h,2) U(k,2)",

@@ -52,7 +52,7 @@ def test_matrices_are_loaded_row_by_row(dtype, across):
     tile = np.arange(32 * width).reshape(32, width) % 251
     to = np.zeros((32, 4), np.float32 if dtype == "tf32" else np.uint32)
     buffers = (
-        Buffer("tile", tile.shape, ("row", "k"), kind.element),
+        Buffer("tile", tile.shape, ("row", "k"), "f32" if dtype == "tf32" else dtype),
         Buffer("to", to.shape, ("lane", "word"), kind.dtype),
     )
     row = applied("/", LANE, constant(8)) * 8 + applied("%", LANE, constant(8))
