@@ -84,7 +84,8 @@ class _Jamming:
         if not sums or not all(isinstance(s, (Alloc, For, Store, Let, Read)) for s in inner):
             return None
         vectors = (loop.stop - loop.start).within(self.ranges)[1] // self.lanes
-        count = min(MOST, vectors) if vectors <= MOST or not _only_read(inner) else self.run(vectors)
+        wide = loop.start.is_constant and loop.stop.is_constant and _only_read(inner)
+        count = self.run(vectors) if wide and vectors > MOST else min(MOST, vectors)
         if count < 2:
             return None
         copies = [Jammed(loop.name, number, self.lanes, names_inside(whole)) for number in range(count)]
