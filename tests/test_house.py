@@ -368,6 +368,19 @@ def test_what_a_docstring_shows_is_no_prose():
     assert prose("x = 1\n") == []
 
 
+def test_files_that_are_no_python_are_installed_too():
+    """`package-data` of pyproject.toml names them by how they end."""
+    (told,) = re.findall(r'^"\*" = \[(.*)\]$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.M)
+    installed = {f".{ending}" for ending in re.findall(r'"\*\.(\w+)"', told)}
+    there = {
+        path.suffix
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    }
+    assert there and there == installed
+
+
 def test_no_line_is_longer_than_120():
     long = [
         f"{path.relative_to(ROOT).as_posix()}:{number}"
