@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 from rich.console import Console
 
-from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from cpu.runtime.output import readers_may_leave, write
 from cpu.runtime.plural import plural
 from graph.calls.compiled import CompiledModel, Explained
 from graph.calls.differences import apart
@@ -22,12 +21,12 @@ from graph.calls.turns import random_inputs
 from graph.library.kernels import by_dtype, products_of
 from graph.model.language import ModelError
 from graph.plan import ALGORITHMS, Plan, works_of
-from search.commands.options import FAILURES, c_name, folder, seconds, whole
+from search.commands.ending import ending
+from search.commands.options import c_name, folder, seconds, whole
 from search.commands.progress import counted
 from search.evaluator.interface.files import writable
 from search.flow.ranked import rank_first
 from tilewright_entry import run
-from tiling.problem import ProblemError
 
 T = TypeVar("T")
 
@@ -36,24 +35,18 @@ _CALLS = 20  # at most, of those that are timed
 _TIMED = 2.0  # seconds of them at most
 
 
+@ending("interrupted", wrong=(ModelError,))
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
     options = _parser().parse_args(arguments)
     try:
         text = told(options)
-        with readers_may_leave():
-            write(text)
-        return 0
     except KeyboardInterrupt:
         kept = "what was tuned is kept" if options.budget else "the kernels that are compiled are kept"
-        print(f"interrupted: {kept}, and the next run goes on from there", file=sys.stderr)
-        return INTERRUPTED
-    except (ModelError, ProblemError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    except (OutputError, *FAILURES) as error:
-        print(error, file=sys.stderr)
-        return 1
+        raise KeyboardInterrupt(f"interrupted: {kept}, and the next run goes on from there") from None
+    with readers_may_leave():
+        write(text)
+    return 0
 
 
 def told(options: argparse.Namespace) -> str:

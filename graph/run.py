@@ -4,42 +4,32 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from cpu.runtime.output import readers_may_leave, write
 from graph.calls.compiled import CompiledModel, load_model
 from graph.calls.open_model import OpenModel
 from graph.compile import dim, once
 from graph.model.language import ModelError
 from graph.plan import compile_model
-from search.commands.options import FAILURES, folder, whole
+from search.commands.ending import ending
+from search.commands.options import folder, whole
 from tilewright_entry import run
-from tiling.problem import ProblemError
 
 _LONGEST = 60  # characters of a file's name; each may take four bytes of the 255 that a file system has
 
 
+@ending("interrupted before there was a result", wrong=(ModelError,))
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
     options = _parser().parse_args(arguments)
-    try:
-        text = told(options)
-        with readers_may_leave():
-            write(text)
-        return 0
-    except KeyboardInterrupt:
-        print("interrupted before there was a result", file=sys.stderr)
-        return INTERRUPTED
-    except (ModelError, ProblemError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    except (OutputError, *FAILURES) as error:
-        print(error, file=sys.stderr)
-        return 1
+    text = told(options)
+    with readers_may_leave():
+        write(text)
+    return 0
 
 
 def told(options: argparse.Namespace) -> str:

@@ -16,23 +16,21 @@ from math import prod
 
 from rich.console import Console
 
-from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from cpu.runtime.output import readers_may_leave, write
 from cpu.runtime.plural import plural
-from microkernels.scores.database import readable
 from microkernels.tile.microkernel import Microkernel, microkernel_of
-from search.commands.options import FAILURES, ISA_HELP, seconds, whole
+from search.commands.ending import ending
+from search.commands.options import ISA_HELP, seconds, whole
 from search.commands.progress import counted
 from search.evaluator import backend_of, target_of
-from search.evaluator.interface.errors import CandidateError
 from search.flow.find import DEFAULT_BUDGET, find
 from search.flow.ranked import rank_first
 from search.tuner.dtypes import on_cpu
 from search.tuner.target import Target, Wanted
 from search.tuner.tune import Stage
-from tiling.problem import Problem, ProblemError
+from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import chosen
 
 
@@ -61,28 +59,16 @@ def shares_of(scheme: Scheme, isa: str) -> dict[Microkernel, float]:
     return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
+@ending("interrupted: what was found is kept, the same command goes on")
 def main(program: str, arguments: Sequence[str]) -> int:
     """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
     options = _parser(program).parse_args(arguments)
-    try:
-        target = target_of("cpu", Wanted(isa=options.isa, threads=options.threads))
-        layers = _layers(options.suite)
-        found = _composed(layers, target, options.budget)
-        with readers_may_leave():
-            write(json.dumps(as_json(found)) if options.json else as_text(found))
-        return 0
-    except KeyboardInterrupt:
-        print("interrupted: what was found is kept, the same command goes on", file=sys.stderr)
-        return INTERRUPTED
-    except (ProblemError, SchemeError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    except CandidateError as error:
-        print(f"the kernel failed: {readable(error.reason)}", file=sys.stderr)
-        return 1
-    except (OutputError, *FAILURES) as error:
-        print(readable(str(error)), file=sys.stderr)
-        return 1
+    target = target_of("cpu", Wanted(isa=options.isa, threads=options.threads))
+    layers = _layers(options.suite)
+    found = _composed(layers, target, options.budget)
+    with readers_may_leave():
+        write(json.dumps(as_json(found)) if options.json else as_text(found))
+    return 0
 
 
 def _layers(names: Sequence[str]) -> dict[str, Problem]:

@@ -12,10 +12,11 @@ from pathlib import Path
 from rich.console import Console
 
 from cpu.cluster.address import cluster
-from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from cpu.runtime.output import INTERRUPTED, readers_may_leave, write
 from cpu.runtime.plural import plural
 from microkernels.scores.database import readable
 from search.commands import composition
+from search.commands.ending import ending
 from search.commands.options import (
     DTYPE_HELP,
     EVERY_ISA_HELP,
@@ -34,7 +35,6 @@ from search.commands.passes import known_pass, loops_text
 from search.commands.progress import shown
 from search.commands.report import Report
 from search.evaluator import backend_of, errors_of, target_of
-from search.evaluator.interface.errors import CandidateError
 from search.evaluator.interface.files import limited, size, writable
 from search.evaluator.interface.protocol import TargetError
 from search.flow.find import DEFAULT_BUDGET, DEFAULT_TRIALS, OVERRUN, Found, find
@@ -44,10 +44,10 @@ from search.tuner.target import ALGORITHMS, CACHES, TARGETS, Target, Wanted
 from tiling.epilogue import fused
 from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError
-from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import canonical
 
 
+@ending("interrupted before there was a result; what was measured is kept, the same command goes on")
 def main(
     program: str, parse_shape: Callable[[str, str | None], Problem], shape_help: str, arguments: list[str] | None = None
 ) -> int:
@@ -57,39 +57,23 @@ def main(
     if any(word.partition("=")[0] == "--suite" for word in words):
         return composition.main(program, words)
     options = parser.parse_args(arguments)
-    try:
-        found = given(parser, arguments)
-        check_target(options.target, found)
-        _check_tried(found)
-        problem = fused(parse_shape(options.shape, options.layout), options.epilogue)
-        with errors_of(options.target):
-            problem = typed(problem, options.target, options.dtype, options.output_dtype)
-            if options.show_passes is not None:
-                with readers_may_leave():
-                    write(_loops(problem, options))
-                return 0
-            report = _run(program, problem, options)
+    found = given(parser, arguments)
+    check_target(options.target, found)
+    _check_tried(found)
+    problem = fused(parse_shape(options.shape, options.layout), options.epilogue)
+    with errors_of(options.target):
+        problem = typed(problem, options.target, options.dtype, options.output_dtype)
+        if options.show_passes is not None:
             with readers_may_leave():
-                write(json.dumps(report.as_json()) if options.json else report.as_text())
-        if report.unsaved:
-            print(readable(report.unsaved), file=sys.stderr)
-            return 1
-        return INTERRUPTED if report.interrupted else 0
-    except KeyboardInterrupt:
-        print(
-            "interrupted before there was a result; what was measured is kept, the same command goes on",
-            file=sys.stderr,
-        )
-        return INTERRUPTED
-    except (ProblemError, SchemeError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    except CandidateError as error:
-        print(f"the kernel failed: {readable(error.reason)}", file=sys.stderr)
+                write(_loops(problem, options))
+            return 0
+        report = _run(program, problem, options)
+        with readers_may_leave():
+            write(json.dumps(report.as_json()) if options.json else report.as_text())
+    if report.unsaved:
+        print(readable(report.unsaved), file=sys.stderr)
         return 1
-    except (OutputError, *FAILURES) as error:
-        print(readable(str(error)), file=sys.stderr)
-        return 1
+    return INTERRUPTED if report.interrupted else 0
 
 
 def _check_tried(found: frozenset[str]) -> None:

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from cpu.runtime.output import readers_may_leave, write
 from cpu.runtime.plural import plural
-from microkernels.scores.database import readable
-from search.commands.options import FAILURES, ISA_HELP, c_name, folder, natural, seconds, whole
+from search.commands.ending import ending
+from search.commands.options import ISA_HELP, c_name, folder, natural, seconds, whole
 from search.commands.passes import known_pass, listed
 from search.evaluator import target_of
 from search.evaluator.cpu.programs import (
@@ -32,23 +32,14 @@ from tiling.program.infer import Sized, sized
 from tiling.program.read import read
 
 
+@ending("interrupted before there was a result")
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
     options = _parser().parse_args(arguments)
-    try:
-        text = told(options)
-        with readers_may_leave():
-            write(text)
-        return 0
-    except KeyboardInterrupt:
-        print("interrupted before there was a result", file=sys.stderr)
-        return INTERRUPTED
-    except ProblemError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except (OutputError, *FAILURES) as error:
-        print(readable(str(error)), file=sys.stderr)
-        return 1
+    text = told(options)
+    with readers_may_leave():
+        write(text)
+    return 0
 
 
 def told(options: argparse.Namespace) -> str:

@@ -4,6 +4,8 @@ import pytest
 
 from bench.report.files import ReportError
 from bench.run.ending import ending
+from cpu.runtime.output import OutputError
+from search.evaluator.interface.errors import CandidateError
 from tiling.problem import ProblemError
 from tiling.scheme.specifiers import SchemeError
 
@@ -21,6 +23,9 @@ class StrangeError(Exception):
         (SchemeError("no such scheme"), 2, "no such scheme\n"),
         (ReportError("no such folder"), 1, "no such folder\n"),
         (StrangeError("strange"), 1, "strange\n"),
+        (CandidateError("crashed with SIGSEGV"), 1, "the kernel failed: crashed with SIGSEGV\n"),
+        (OutputError("no space"), 1, "no space\n"),
+        (KeyboardInterrupt("interrupted: all is kept"), 130, "interrupted: all is kept\n"),
     ],
 )
 def test_each_end_has_its_code_and_its_sentence(error, code, told, capsys):
