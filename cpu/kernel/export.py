@@ -14,15 +14,14 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, TypedDict, get_type_hints
-
-import jinja2
+from typing import Protocol, TypedDict, get_type_hints
 
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.emit import VERSION, Source, symbol_of
 from cpu.codegen.epilogue import may_be_output
 from cpu.codegen.frame.call import meanwhile
-from cpu.codegen.frame.frames import TEMPLATES
+from cpu.codegen.frame.example import example
+from cpu.codegen.frame.header import kernel_header
 from cpu.runtime.compiler.library import compiled
 from cpu.runtime.compiler.toolchain import BASE_FLAGS
 from cpu.runtime.numbers import ELEMENTS
@@ -120,40 +119,28 @@ def save(kernel: Saveable, folder: str | os.PathLike[str], name: str | None = No
     folder = folder_of(folder)
     source = kernel.emitted if name is None else _renamed(kernel.emitted, checked_name(name))
     problem = kernel.original
-    facts = {
-        "symbol": source.symbol,
-        "problem": str(problem),
-        "scheme": kernel.scheme.text,
-        "isa": isa_named(source.isa),
-        "threads": source.threads,
-        "tensors": (problem.broadcast, problem.vector, problem.output),
-        "arrays": problem.epilogue_arrays,
-        "epilogue": problem.epilogue,
-        "residuals": [
-            a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and kernel.scheme.single_pass
-        ],
-        "packed": source.packed,
-        "scratch": source.scratch,
-        "run": _run_parameters(kernel.original, source),
-        "allocates": source.scratch != 0,
-        "elements": elements_of(problem),
-        "types": [ELEMENTS[name].c for name in elements_of(problem)],
-        "values": {
-            "f32": "%s",
-            "bf16": "bf16(%s)",
-            "u8": "2 + %s",
-            "s8": "%s",
-        },  # of the example's arrays, from a number's C text
-        "compile_flags": " ".join((*BASE_FLAGS, *source.compiler_flags, *(("-fopenmp",) if source.openmp else ()))),
-    }
+    isa, elements = isa_named(source.isa), elements_of(problem)
+    header = kernel_header(
+        problem,
+        elements,
+        kernel.scheme.text,
+        source.symbol,
+        isa,
+        source.threads,
+        source.packed,
+        source.scratch,
+        run=_run_parameters(problem, source),
+        residuals=[a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and kernel.scheme.single_pass],
+    )
+    compile_flags = " ".join((*BASE_FLAGS, *source.compiler_flags, *(("-fopenmp",) if source.openmp else ())))
     library = kernel.saved
     if library is None or source is not kernel.emitted:
         library = compiled(source.text, source.compiler_flags, source.openmp)
     # The record is put in place last: it vouches for the other files.
     files = {
         f"{source.symbol}.c": source.text.encode(),
-        f"{source.symbol}.h": _render("kernel.h.j2", facts).encode(),
-        f"{source.symbol}_example.c": _render("example.c.j2", facts).encode(),
+        f"{source.symbol}.h": header.encode(),
+        f"{source.symbol}_example.c": example(problem, elements, source.symbol, isa, compile_flags).encode(),
         f"{source.symbol}.so": library,
         f"{source.symbol}.json": (
             json.dumps(_record(kernel.scheme, source, library), indent=1, ensure_ascii=False) + "\n"
@@ -231,8 +218,3 @@ def seal(record: Mapping[str, object], text: bytes, library: bytes) -> str:
 
 def _cannot(folder: Path, error: OSError) -> ExportError:
     return ExportError(f"cannot save into {folder} ({error.strerror or error}): choose another folder")
-
-
-def _render(template: str, facts: Mapping[str, Any]) -> str:
-    loaded: jinja2.Template = TEMPLATES.get_template(template)
-    return loaded.render(**facts)

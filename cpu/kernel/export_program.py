@@ -16,7 +16,7 @@ from typing import TypeVar
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.emit import Source
 from cpu.codegen.frame.call import meanwhile
-from cpu.codegen.frame.frames import TEMPLATES
+from cpu.codegen.frame.header import program_header
 from cpu.codegen.program.anchored import Parts, emit_anchored
 from cpu.codegen.program.emit import ProgramSource, symbol_of
 from cpu.kernel.export import ExportError, checked_name, folder_of, placed, renamed_text
@@ -100,16 +100,15 @@ def _files(program: Sized, source: ProgramSource) -> dict[str, bytes]:
     parameters = [parameter.replace("restrict ", "") for parameter in source.parameters]
     more = [parameter.replace("restrict ", "") for parameter in meanwhile(source.scratch > 0, source.threads)]
     outputs = (array for array in program.assigned if array.name in program.outputs)
-    facts = {
-        "numbers": source.numbers,
-        "scratch": source.scratch,
-        "run": [*parameters, *(f"long {name}" for name, _ in source.numbers), *more],
-        "symbol": source.symbol,
-        "program": str(program.program).split("; "),
-        "arrays": [f"{a.name}: {a.dtype}[{', '.join(map(str, a.sizes))}]" for a in (*program.inputs, *outputs)],
-        "parameters": parameters,
-        "isa": isa_named(source.isa),
-        "threads": source.threads,
-    }
-    header: str = TEMPLATES.get_template("program.h.j2").render(**facts)
+    header = program_header(
+        str(program.program).split("; "),
+        [f"{a.name}: {a.dtype}[{', '.join(map(str, a.sizes))}]" for a in (*program.inputs, *outputs)],
+        source.numbers,
+        source.symbol,
+        isa_named(source.isa),
+        source.threads,
+        source.scratch,
+        parameters,
+        run=[*parameters, *(f"long {name}" for name, _ in source.numbers), *more],
+    )
     return {f"{source.symbol}.c": source.text.encode(), f"{source.symbol}.h": header.encode()}

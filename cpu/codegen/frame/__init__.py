@@ -6,4 +6,6 @@ Read in this order:
     operands  the operands in the file's comment
     remarks   the other comments
     call      the function that makes a call by itself, with memory and threads of its own
+    header    the headers of saved kernels
+    example   the program that shows how a saved kernel is called
 """

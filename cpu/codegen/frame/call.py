@@ -15,7 +15,7 @@ from microkernels.tile.isa import Isa
 from tiling.loops.c_text import number
 from tiling.loops.index import Index, constant
 
-OUTSIDE = ", or 1 where an index that was read from an array lies outside of another one: its element counted as 0"
+OR_OUTSIDE = ", or 1 where an index that was read from an array lies outside of another one: its element counted as 0"
 SCRATCH, TEAM_PARAMETERS = "char *restrict scratch", ("long thread", "long threads")
 
 
@@ -150,7 +150,7 @@ def _run(call: Call, returns: bool) -> list[str]:
 
 
 def _about(gives: Gives) -> list[str]:
-    outside = OUTSIDE * gives.reports
+    outside = OR_OUTSIDE * gives.reports
     bounds = "; 2, and does nothing, where an extent is out of its bounds" * bool(gives.numbers)
     return [f"/* Returns 0{outside}{bounds}. */"]
 

@@ -1,4 +1,4 @@
-"""The frames of C files: they lay out names, arithmetic happens elsewhere."""
+"""The frames of C files: they lay out names and lines. Arithmetic and decisions happen elsewhere."""
 
 from __future__ import annotations
 

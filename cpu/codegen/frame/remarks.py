@@ -53,12 +53,17 @@ def about_strides(x_type: str) -> str:
 
 def about_run(threads: int, scratch: int, arrays: bool, memory: Sequence[str], loops: str = _LOOPS) -> list[str]:
     """The comments on SYMBOL_run. arrays: the epilogue has some. memory: those on what lies in scratch memory."""
-    lines = [loops, *[_MAY_BE_OUTPUT] * arrays]
-    if threads > 1:
-        lines.append("/* This is what thread `thread` of `threads` does of a call; all run it at once. */")
-    if scratch:
-        lines.append(f"/* `scratch`: {scratch} bytes of memory for this call, from a cache line on. */")
-    return [*lines, *memory]
+    return [loops, *[_MAY_BE_OUTPUT] * arrays, *about_team(threads), *about_scratch(str(scratch)), *memory]
+
+
+def about_team(threads: int) -> list[str]:
+    """The comment on what one of several threads does."""
+    return ["/* This is what thread `thread` of `threads` does of a call; all run it at once. */"] * (threads > 1)
+
+
+def about_scratch(bytes: str) -> list[str]:
+    """The comment on a call's memory, where it needs some."""
+    return [f"/* `scratch`: {bytes} bytes of memory for this call, from a cache line on. */"] * (bytes != "0")
 
 
 def about_memory(parts: int, strips: bool, panel: bool) -> list[str]:

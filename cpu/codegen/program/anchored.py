@@ -16,6 +16,7 @@ from math import prod
 from cpu.codegen.emit import VERSION, Source
 from cpu.codegen.frame.call import Call, Gives, call_text
 from cpu.codegen.frame.frames import TEMPLATES
+from cpu.codegen.frame.remarks import about_team
 from cpu.codegen.print import Printer
 from cpu.codegen.program.emit import ProgramSource
 from cpu.codegen.program.names import with_c_names
@@ -76,7 +77,7 @@ class _Whole:
         parts, given = self.parts, (*self.program.inputs, *self.outputs)
         parameters = [f"const {_type(array)} *restrict {self.names[array.name]}" for array in self.program.inputs]
         parameters += [f"{_type(array)} *restrict {self.names[array.name]}" for array in self.outputs]
-        steps = list(self.steps())
+        steps = [line for line in self.steps() if line]
         scratch = self.bytes + max(_scratch(source, parts.threads) for source in parts.sources)
         isa = isa_named(parts.product.isa)
         call = Call(self.symbol, parameters, constant(scratch), parts.threads)
@@ -92,7 +93,7 @@ class _Whole:
             "scratch": scratch,
             "meanwhile": self.bytes,
             "steps": steps,
-            "threads": parts.threads,
+            "about_team": about_team(parts.threads),
         }
         text = TEMPLATES.get_template("anchored.c.j2").render(**facts)
         places = [f"arrays[{at}]" for at in range(len(parameters))]

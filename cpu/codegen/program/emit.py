@@ -8,14 +8,16 @@ The template only lays out names.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 from cpu.codegen import vector_functions
 from cpu.codegen.emit import VERSION
-from cpu.codegen.frame.call import Call, Gives, call_text
+from cpu.codegen.frame.call import OR_OUTSIDE, Call, Gives, call_text
 from cpu.codegen.frame.frames import TEMPLATES
+from cpu.codegen.frame.header import about_extents
+from cpu.codegen.frame.remarks import about_scratch, about_team
 from cpu.codegen.program.functions import Definitions
 from cpu.codegen.program.names import with_c_names
 from cpu.codegen.program.print import FIRST, ProgramPrinter
@@ -27,7 +29,7 @@ from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from microkernels.tile.lanes import lanes_definition
 from tiling.loops.c_text import number
-from tiling.loops.index import ZERO, Index, applied, constant
+from tiling.loops.index import Index, applied, constant
 from tiling.loops.language import Alloc, Buffer, Define, For, Invoke, Kernel, Mask
 from tiling.loops.listing import listing
 from tiling.loops.rewrite import operands_of, parts_of
@@ -37,6 +39,12 @@ from tiling.program.infer import Sized
 # Arithmetic of whole numbers wraps around, as in NumPy. Without if-conversion: of a loop that tests each element before
 # it reads it gcc 12 makes a masked load, and of that a blend that reads them all, beyond the end of an array too.
 FLAGS = ("-fwrapv", "-fno-tree-loop-if-convert", "-Wno-psabi")
+
+_STRIDES = "/* Elements between neighbours along each axis that is not the last. */"
+_NOTE = """\
+
+/* An index that was read from an array lies outside of another one. */
+static inline void note(int *outside) { *outside = 1; }"""
 
 
 @dataclass(frozen=True)
@@ -101,25 +109,37 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
         version=VERSION,
         isa=isa,
         arrays=[f"{b.name}: {b.dtype}[{', '.join(map(str, b.sizes))}]" for b in last.arrays],
-        numbers=numbers,
+        about_extents=about_extents("this", numbers),
         loops=_loops_of(plain),
         functions=vector_functions.definitions(definitions.shared, isa),
-        definitions=definitions.lines,
-        masks=list(_mask_definitions(taken, isa, masks)),
-        strides=printer.strides(),
-        local_strides=printer.local_strides(),
-        threads=workers,
-        reports=reports,
-        scratch="" if scratch == ZERO else number(scratch),
+        definitions=[*_behind_a_blank(definitions.lines), *[_NOTE] * reports],
+        masks=[line for lines in _mask_definitions(taken, isa, masks) for line in lines],
+        strides=_stride_lines(printer),
         symbol=symbol,
-        run_parameters=call.run_parameters,
-        body=body,
+        about_run=[*about_team(workers), *about_scratch(number(scratch)), f"/* Returns 0{OR_OUTSIDE * reports}. */"],
+        run_parameters=", ".join(call.run_parameters) or "void",
+        body=[
+            *printer.local_strides(),
+            *["int outside = 0;"] * reports,
+            *body,
+            f"return {'outside' if reports else '0'};",
+        ],
     )
     places = [f"arrays[{at}]" for at in range(len(parameters))]
     places += [f"*(const long *)arrays[{at + len(parameters)}]" for at in range(len(numbers))]
     plain = call_text(call, isa, Gives(reports, numbers, places))
     most, own = (size.within(last.ranges)[1] for size in (scratch, last.scratch.own))
     return ProgramSource(symbol, text, plain, isa.name, workers, parameters, most, numbers, own)
+
+
+def _stride_lines(printer: ProgramPrinter) -> list[str]:
+    """The definitions of the strides that addresses name."""
+    found = [f"static const long {name} = {elements};" for name, elements in printer.strides()]
+    return _behind_a_blank([_STRIDES, *found]) if found else []
+
+
+def _behind_a_blank(lines: Sequence[str]) -> list[str]:
+    return ["", *lines] if lines else []
 
 
 def symbol_of(program: Sized, isa: Isa, threads: int) -> str:
