@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tiling.loops.lowering.nest import nest_of, tiles
-from tiling.loops.lowering.prefetch import pieces
+from tiling.loops.lowering.prefetch_plan import plan_prefetches
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Lambda, Rest, Specifier, Stage, Tile
 
@@ -73,9 +72,9 @@ def _stored_at(scheme: Scheme) -> int:
     while place and _returns(scheme, scheme.specifiers[place - 1]):
         place -= 1
     again = any(scheme.iterations(loop) > 1 for loop in _loops(scheme.specifiers[place:inner]))
-    if again and problem.inside_fraction == 1 and not any(pieces(problem, tile) for tile in tiles(nest_of(scheme))):
-        return place
-    return inner
+    if not again or problem.inside_fraction < 1:
+        return inner
+    return inner if any(plan.pieces for plan in plan_prefetches(scheme)) else place
 
 
 def _loops(specifiers: Sequence[Specifier]) -> list[Rest | Tile]:

@@ -31,11 +31,17 @@ def _of_part(part: Part, known: Divisors) -> int:
 
 
 def remainder(index: Index, by: int, known: Divisors) -> Index:
-    """What is left of an index that is never negative after a division: summands that `by` divides leave nothing."""
+    """What is left of an index that is never negative after a division: summands that `by` divides leave nothing.
+
+    Variables are never negative. Where another summand is taken away, the whole index is divided: without those that
+    leave nothing it may be negative, and CUDA's remainder of such a one is, too.
+    """
     left = constant(index.offset % by)
     for term, coefficient in index.terms:
         summand = Index(((term, coefficient),))
         left = left if divisor(summand, known) % by == 0 else left + summand
+    if any(coefficient < 0 for _, coefficient in left.terms):
+        return index % by
     ((term, coefficient),) = left.terms if len(left.terms) == 1 else ((None, 0),)
     if isinstance(term, Part) and term.operation == "%" and coefficient == 1 and not left.offset:
         below = term.right.is_constant and term.right.offset <= by

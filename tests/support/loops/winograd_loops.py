@@ -64,22 +64,28 @@ def tiles_of(winograd: Winograd) -> int:
     return winograd.problem.extents["n"] * prod(tile_grid(winograd.problem, winograd.m))
 
 
-def check(winograd: Winograd, isa: str, workers: int) -> None:
-    """The plain loops compute the convolution, and each pass leaves that as it is; of many tiles, all together do."""
+def check(winograd: Winograd, isa: str, workers: int) -> set[str]:
+    """The plain loops compute the convolution, and each pass leaves that as it is; of many tiles, all together do.
+
+    Returns the passes that change loops.
+    """
     (x, w, *arrays), expected, _ = exact_case(winograd)
     forms = list(winograd_forms_of(winograd, ISAS[isa], workers))
     shown = [name for name, _ in forms]
     assert shown[0] == LOWER and {PACK_WEIGHTS, "vectorise", "order step", SHARE_THREADS} <= {*shown}
     run_all, before, u = tiles_of(winograd) <= FEW_TILES, None, points(winograd, w)
+    changed = {LOWER}
     for name, kernel in forms:
         assert {"product", "output_tile"} <= {function.name for function in kernel.functions}
         if name == PACK_WEIGHTS:
             u = transformed(winograd, w)
-        changed = before is None or (not same_meaning(kernel, before) if run_all else name == shown[-1])
-        if changed:
+        if before is not None and not same_meaning(kernel, before):
+            changed.add(name)
+        if name in changed if run_all else name in (LOWER, shown[-1]):
             found = run(winograd, kernel, u, x, *arrays)
             np.testing.assert_array_equal(found, expected, f"{name}: {winograd.text}")
         before = kernel
     for threads in range(2, 4 if workers > 1 else 2):
         found = run(winograd, kernel, u, x, *arrays, threads=threads)
         np.testing.assert_array_equal(found, expected, f"{threads} threads: {winograd.text}")
+    return changed - {LOWER}
