@@ -140,13 +140,16 @@ def update_golden(request) -> bool:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def isolated_folders(tmp_path_factory):
+def isolated_folders(tmp_path_factory, request):
     """No test reads or writes the user's own measurements and compiled kernels.
 
     Compiled kernels are shared by the whole run, processes of pytest-xdist included: many files build the same ones.
+    Quick samples share them with the next one, too: a kernel is found by its text, compiler and flags.
     """
     base = tmp_path_factory.getbasetemp()
     cache = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled-kernels"
+    if request.config.option.fast:
+        cache = request.config.rootpath / ".pytest_cache" / "compiled-kernels"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_DATA", str(tmp_path_factory.mktemp("data")))
         patch.setenv("TILEWRIGHT_CACHE", str(cache))

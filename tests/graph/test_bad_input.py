@@ -194,6 +194,7 @@ def tiny():
 UNREAD = np.zeros(4, np.float32)
 
 
+@pytest.mark.slow
 def test_numbers_of_arrays_are_said_in_english(tiny):
     with pytest.raises(ModelError, match="1 array is given for 2 inputs: x, unread"):
         tiny(X)

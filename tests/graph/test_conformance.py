@@ -84,6 +84,7 @@ def test_no_operator_gives_a_wrong_answer(tests):
     assert all(outcome.why for outcome in found if outcome.ended == REFUSED)
 
 
+@pytest.mark.slow
 def test_a_journal_is_gone_on_with_and_a_page_counts_it(tmp_path, capsys):
     journal, written = tmp_path / "journal.jsonl", tmp_path / "page.md"
     arguments = [

@@ -64,6 +64,7 @@ class Noisy:
         return 0.9 - 0.005 * KERNELS.index(kernel)
 
 
+@pytest.mark.slow
 def test_two_rankings_of_a_noisy_machine_agree_better(data_folder):
     """The mean error of neighbours in the ranking shrinks, and only what is worth composing is visited again."""
 

@@ -234,6 +234,7 @@ def test_what_is_no_address_is_refused_before_anybody_waits(address):
         ClusterPool(address)
 
 
+@pytest.mark.slow
 def test_without_dask_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ClusterError, match=r"pip install 'tilewright\[cluster\]'"):

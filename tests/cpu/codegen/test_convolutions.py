@@ -47,6 +47,7 @@ def test_soak_all_of_them(isa):
         assert digest(computed(case, isa=isa)) == recorded()[name], name
 
 
+@pytest.mark.slow
 @pytest.mark.isa("avx512bf16")
 @pytest.mark.parametrize("name", NARROW)
 def test_convolutions_of_bf16(name):

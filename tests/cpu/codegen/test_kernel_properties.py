@@ -78,6 +78,7 @@ def assert_exact(worker: Worker, drawn: Case) -> None:
 # ---- random problems and schemes
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(RANDOM)
 def test_random_kernels_are_exact_beside_guard_pages(worker, random):

@@ -98,6 +98,7 @@ def test_a_product_of_bf16(output):
     np.testing.assert_array_equal(found["z"], np.maximum(wanted, 0) + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.isa("avx512vnni")
 def test_a_product_of_bytes():
     text = (

@@ -81,6 +81,7 @@ def test_a_crash_costs_one_child(worker, function, arguments, reason):
     assert worker.call("tests.support.running.faults:process", timeout=PATIENCE) != before
 
 
+@pytest.mark.slow
 def test_a_hang_is_killed_with_all_it_started(worker, tmp_path):
     worker.call("tests.support.running.faults:process", timeout=PATIENCE)
     with pytest.raises(CandidateError, match=r"^no answer within 3 s: killed$"):

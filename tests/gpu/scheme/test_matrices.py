@@ -122,6 +122,7 @@ def survives(scheme, text) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_nothing_is_one_too_many():
     scheme = scheme_of("matrices of a convolution")
     text = emit_loops(scheme).text

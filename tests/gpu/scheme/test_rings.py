@@ -74,6 +74,7 @@ def survives(scheme, text) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RINGS)
 def test_nothing_is_one_too_many(name):
     scheme = scheme_of(name)

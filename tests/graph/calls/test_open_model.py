@@ -42,6 +42,7 @@ def test_each_shape_is_exact_and_compiled_once(compilations):
     assert compilations == [{"batch": 1}, {"batch": 3}]
 
 
+@pytest.mark.slow
 def test_dims_that_are_given_are_bound_ahead(compilations):
     assert isinstance(compile_model(residual_network(), dims={"batch": 2}), CompiledModel)
     some = compile_model(adding(["n", "m"], ["n", 1]), dims={"n": 2})

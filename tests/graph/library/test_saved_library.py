@@ -57,6 +57,7 @@ def test_the_network_is_right_and_uses_all_that_is_tested_here(network):
     assert "for (int64_t iteration" in network.source
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("nm"), reason="nm, of binutils, is not installed")
 def test_the_library_refers_to_no_function_that_allocates(network, tmp_path):
     network.save(tmp_path)
@@ -101,6 +102,7 @@ def test_valgrind_finds_nothing(patched, tmp_path):
     ran(program, network, [X], before=tool)
 
 
+@pytest.mark.slow
 def test_calls_from_two_threads_at_once_have_arenas_of_their_own(network):
     inputs = [whole(seed, 1, 8, 12, 12) for seed in range(2)]
     wanted = [[y.tolist() for y in network(x)] for x in inputs]
@@ -117,6 +119,7 @@ def test_calls_from_two_threads_at_once_have_arenas_of_their_own(network):
     assert found == [[each] * 20 for each in wanted]
 
 
+@pytest.mark.slow
 def test_the_header_states_what_a_call_needs(network):
     header = network._files["net.h"].decode()
     assert f"Bytes of the arena, {network.arena_bytes}; at least {network.arena_least}" in header

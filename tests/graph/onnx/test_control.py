@@ -110,6 +110,7 @@ def looped(ended=None, **more):
     return proto
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_loop_of_known_turns(threads):
     x, w = whole(0, 4, 6), whole(1, 6, 6)
@@ -202,6 +203,7 @@ def test_the_number_of_the_turn_may_decide_a_shape():
     same(proto, {"x": x}, [x.cumsum(0)])
 
 
+@pytest.mark.slow
 def test_loops_stand_in_loops_and_branches():
     inner = body(
         [
@@ -304,6 +306,7 @@ def test_a_scan_of_one_turn_is_its_nodes_alone():
     assert "for (int64_t iteration_" not in same(proto, inputs, scan_of(proto, inputs, 0, 0, 0)).source
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directions", [[0, 0], [0, 1]])
 def test_a_scan_of_version_8_is_one_for_each_image(directions):
     """s = s + x * z of each row; its rows are outputs."""

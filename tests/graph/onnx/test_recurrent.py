@@ -120,6 +120,7 @@ def check(
         np.testing.assert_allclose(one, wanted, rtol=0, atol=turns * 100 * 2**-23)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_directions(kind, direction):

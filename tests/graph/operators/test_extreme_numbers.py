@@ -135,6 +135,7 @@ def test_log_sum_exp_is_that_of_its_definition(dtype, long):
     assert same(found, wanted).all(), [(r, found[r], wanted[r]) for r in np.flatnonzero(~same(found, wanted))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("long", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_that_are_normalised(dtype, long):

@@ -32,6 +32,7 @@ def test_a_product_of_bytes_has_microkernels(a_kind, threads):
     assert model(a)[0].tolist() == ((a.astype(np.int64) - 11) @ b.astype(np.int64)).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", [1, 2])
 @pytest.mark.parametrize("x_kind", KINDS)
 def test_a_chain_of_quantised_convolutions_has_microkernels(x_kind, group):

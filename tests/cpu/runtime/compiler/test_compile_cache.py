@@ -290,6 +290,7 @@ def test_the_entries_used_longest_ago_go_first(kernels):
     assert len(names(kernels)) == 1, "and is the only one left"
 
 
+@pytest.mark.slow
 def test_the_limit_holds_after_every_kernel_and_few_of_them_take_a_look(kernels, monkeypatch):
     keep_limit(20_000)
     looks, look = [], cache_files._entries
