@@ -10,6 +10,7 @@ import random
 import signal
 import time
 from functools import cache
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,16 +24,13 @@ settings.load_profile("same")
 # Fixtures that several folders use.
 pytest_plugins = ["tests.support.gpu.cupy_fixture", "tests.support.gpu.fake_device"]
 
-# `--fast` runs so many cases of a test with parameters: the first and the last, and any others evenly between them.
-FAST_CASES = 2
-
 
 def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden instead of comparing with it")
     parser.addoption(
         "--fast",
         action="store_true",
-        help=f"no test that is marked slow, and at most {FAST_CASES} cases of any other",
+        help="no test that is marked slow, and one case of any other",
     )
     parser.addoption(
         "--soak", type=float, metavar="MINUTES", help="run the soak tests, which share this time, and no other"
@@ -84,19 +82,15 @@ def pytest_collection_modifyitems(config, items):
 
 
 def quick_sample(items: list[pytest.Item]) -> list[pytest.Item]:
-    """A few cases of every test that is not marked slow. A new test or case needs no entry anywhere for it."""
+    """One case of every test that is not marked slow. A new test or case needs no entry anywhere for it.
+
+    Which one follows from the test's name, so that the sample holds every instruction set, dtype and layout.
+    """
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
         if not item.get_closest_marker("slow"):
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    return [case for cases in tests.values() for case in spread(cases, FAST_CASES)]
-
-
-def spread(things: list, count: int) -> list:
-    """So many things, the first and the last of them and others evenly between; all where there are fewer."""
-    if len(things) <= count:
-        return things
-    return [things[i * (len(things) - 1) // (count - 1)] for i in range(count)]
+    return [cases[crc32(name.encode()) % len(cases)] for name, cases in tests.items()]
 
 
 # A soak test asks for `soak_seconds` and stops by itself once that time is over; `soak_seed` is where its random
