@@ -1,4 +1,4 @@
-"""The analytic model of a scheme of one stage, with or without a matrix instruction: how long it takes on a device.
+"""The analytic model of a scheme that passes take, with or without a matrix instruction: how long it takes on a device.
 
 It counts multiply-adds, what threads or warps read of shared memory, and what is staged: from the L2, from memory, and
 while all threads of a block wait for it. **No device has measured it yet.**
@@ -20,7 +20,9 @@ _WARP, _WORD = 32, 4
 _OTHER_REGISTERS = 85
 _REGISTERS = 1 << 16  # of a multiprocessor
 _LAUNCH_SECONDS = 2e-6
-_STAGING_CYCLES = 320  # of a step without products: a load from the L2, and two barriers (`gpu.model.predict`)
+# Cycles of a step without products (`gpu.model.predict`): a load from the L2, and two barriers; where copies are under
+# way before, a load of fragments, and a barrier.
+_STAGING_CYCLES, _STEP_CYCLES = 320, 90
 
 
 def predict_loops(scheme: Scheme, shared_bytes: int, device: Device) -> Prediction:
@@ -49,12 +51,14 @@ def predict_loops(scheme: Scheme, shared_bytes: int, device: Device) -> Predicti
     read = products * (rows + columns) / (rows * columns) * staged
     arrays = sum(t.elements for t in (problem.broadcast, problem.vector)) * DTYPE_BYTES[problem.dtype]
     stored = sum(t.elements for t in (problem.output, *problem.epilogue_arrays)) * OUTPUT_BYTES[problem.output_dtype]
-    steps = _steps(scheme)
+    steps, stages = _steps(scheme), max(s.depth for s in scheme.specifiers if isinstance(s, Stage))
+    waiting = steps * (_STAGING_CYCLES if stages == 1 else _STEP_CYCLES)
+    tiles = shared_bytes / stages * DTYPE_BYTES[problem.dtype] / staged  # bytes of a step, as they lie in the arrays
     parts = (
         ("multiply-adds", serial * products / rate / device.clock),
         ("shared", serial * read / device.shared_bandwidth / device.clock),
-        ("latency", ceil(blocks / (resident * device.multiprocessors)) * steps * _STAGING_CYCLES / device.clock),
-        ("l2", blocks * steps * shared_bytes * DTYPE_BYTES[problem.dtype] / staged / device.l2_bandwidth),
+        ("latency", ceil(blocks / (resident * device.multiprocessors)) * waiting / device.clock),
+        ("l2", blocks * steps * tiles / device.l2_bandwidth),
         ("memory", (arrays + stored) / device.memory_bandwidth),
     )
     return Prediction(scheme, parts, _LAUNCH_SECONDS, resident, blocks / (resident * device.multiprocessors))

@@ -45,8 +45,8 @@ def symbol_of(program: Sized) -> str:
     return f"program_{'_'.join(program.outputs)[:40]}_{hashlib.sha256(what.encode()).hexdigest()[:12]}"
 
 
-def emit_launch(kernel: Kernel, loop: For, symbol: str) -> tuple[Launch, list[str]]:
-    """A launch and the lines of its function."""
+def emit_launch(kernel: Kernel, loop: For, symbol: str, blocks: int = 1) -> tuple[Launch, list[str]]:
+    """A launch and the lines of its function. blocks: that a multiprocessor must have registers for at once."""
     names = touched(loop.body)
     memory = {b.name: b for b in buffers_of(kernel).values() if b.memory == "global" and b.name in names}
     written = set(stored_to(loop.body))
@@ -69,7 +69,7 @@ def emit_launch(kernel: Kernel, loop: For, symbol: str) -> tuple[Launch, list[st
     parameters += [f"long long {name}" for name, _ in kernel.numbers] + ["int *outside"] * reports
     names |= {MEMBER} if "lane" in names else set()
     workers = [f"{name} = {_NUMBER_OF[name]}" for name in _NUMBER_OF if name in names | _guarding(loop)]
-    lines = [f"KERNEL({launch.threads}, 1) {symbol}({', '.join(parameters)})", "{"]
+    lines = [f"KERNEL({launch.threads}, {blocks}) {symbol}({', '.join(parameters)})", "{"]
     lines += [f"    const int {', '.join(workers)};"] * bool(workers)
     return launch, [*lines, *(f"    {line}" for line in printer.lines(loop.body)), "}"]
 

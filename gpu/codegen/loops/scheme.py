@@ -11,8 +11,10 @@ from gpu.codegen.emit import VERSION, emit, is_pipeline
 from gpu.codegen.loops.emit import emit_launch
 from gpu.codegen.program import Source
 from gpu.passes.check_scheme import check_scheme
+from gpu.passes.facts.registers import blocks_at_once
 from gpu.passes.facts.workers import launches
 from gpu.passes.matrices.check_matrix import is_staged_once
+from gpu.passes.memory.allocate_shared import shared_bytes
 from gpu.passes.order import scheme_forms
 from tiling.loops.lowering.show import show
 from tiling.scheme.scheme import Scheme
@@ -50,7 +52,9 @@ def emit_loops(scheme: Scheme) -> Source:
     kernel = replace(kernel, arrays=(x, w, *others, y))  # the output last
     (loop,) = launches(kernel)
     symbol = symbol_of(scheme.problem)
-    launch, lines = emit_launch(kernel, loop, symbol)
+    matrices = isinstance(scheme.specifiers[-1], Matrix)
+    blocks = blocks_at_once(loop, shared_bytes(loop)) if matrices else 1
+    launch, lines = emit_launch(kernel, loop, symbol, blocks)
     if launch.shared_bytes > MOST_SHARED:
         raise SchemeError(
             f"{scheme.text}: a block would have {launch.shared_bytes} bytes of shared memory, more than {MOST_SHARED}: "

@@ -7,5 +7,6 @@ Read in this order:
     reading     what a block of statements reads and writes
     divisors    by which numbers indices can be divided
     rings       stages that take turns
+    registers   what threads hold, and how many blocks fit
     neighbours  what neighbours of a tile have in common
 """

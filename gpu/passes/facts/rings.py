@@ -5,6 +5,8 @@ from __future__ import annotations
 from tiling.loops.index import Index, Part, variable
 from tiling.loops.language import For
 
+STAGE = "stage"  # the axis of a tile along which its stages lie
+
 
 def stage_of(loop: For, stages: int, ahead: int = 0) -> Index:
     """The stage of so many steps after the one that the loop is at."""

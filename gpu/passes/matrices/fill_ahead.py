@@ -41,7 +41,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu.passes.facts.accesses import moved
-from gpu.passes.facts.rings import stage_of
+from gpu.passes.facts.rings import STAGE, stage_of
 from gpu.passes.matrices.copy_asynchronously import fills
 from tiling.loops.index import Index, variable
 from tiling.loops.language import (
@@ -62,7 +62,6 @@ from tiling.loops.walk import walk, with_blocks
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Stage
 
-STAGE = "stage"  # the axis of a tile along which its stages lie
 AHEAD = "ahead"  # counts the steps that are filled before the first one
 
 

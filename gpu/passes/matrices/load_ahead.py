@@ -39,15 +39,14 @@ register double buffers of CUTLASS.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from math import prod
 
 from gpu.passes.facts.accesses import moved
 from gpu.passes.facts.reading import buffers_of
-from gpu.passes.facts.workers import THREADS_OF_BLOCK, WARP, WARPS_OF_BLOCK
-from gpu.passes.matrices.fill_ahead import STAGE
-from gpu.passes.matrices.multiply_matrices import PART
+from gpu.passes.facts.registers import PARTS, fit, held, staging
+from gpu.passes.facts.rings import STAGE
+from gpu.passes.facts.workers import THREADS_OF_BLOCK, WARP, WARP_SIZE, WARPS_OF_BLOCK
 from tiling.loops.index import Index, constant, variable
 from tiling.loops.language import (
     Alloc,
@@ -65,16 +64,11 @@ from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import substituted
 from tiling.loops.walk import walk, with_blocks
 
-_MOST_REGISTERS = 255  # of a thread
-_REGISTERS = 65536  # of a multiprocessor
-# What a thread needs besides sums and words: addresses, conditions, counters. ptxas has the last word.
-_OTHERS = 48
-
 
 def load_ahead(kernel: Kernel) -> Kernel:
     """The kernel, whose warps load ahead."""
     buffers = buffers_of(kernel)
-    rings = {name for name, buffer in buffers.items() if buffer.axes[:1] == (STAGE,)}
+    rings = {name: buffer for name, buffer in buffers.items() if buffer.axes[:1] == (STAGE,)}
     sums = next(buffer for name, buffer in buffers.items() if name == ACCUMULATORS)
 
     def body(block: Body) -> Body:
@@ -82,7 +76,7 @@ def load_ahead(kernel: Kernel) -> Kernel:
         for statement in block:
             statement = with_blocks(statement, body)
             step = _step_of(statement, rings)
-            found += step.ahead() if step and step.fits(sums) else (statement,)
+            found += step.ahead() if step and step.fits(sums, rings) else (statement,)
         return tuple(found)
 
     return replace(kernel, body=body(kernel.body)) if rings else kernel
@@ -107,10 +101,11 @@ class _Step:
     def last(self) -> Index:
         return self.parts.stop - self.parts.step
 
-    def fits(self, sums: Buffer) -> bool:
+    def fits(self, sums: Buffer, tiles: Mapping[str, Buffer]) -> bool:
         """Whether a thread has registers for the words of two parts."""
-        held = prod(sums.shape[2:]) + 2 * sum(prod(words.shape[1:]) for words in self.words) + _OTHERS
-        return held <= _MOST_REGISTERS and held * 32 * self.warps.stop.offset <= _REGISTERS
+        threads = WARP_SIZE * self.warps.stop.offset
+        needed = held(sums) + 2 * sum(map(held, self.words)) + staging(self.fills, tiles, threads)
+        return fit(needed, threads)
 
     def ahead(self) -> Body:
         """The loop with what comes before it."""
@@ -152,7 +147,7 @@ class _Step:
         """The registers for the words of all parts, of all warps."""
         member, *shape = words.shape
         shape_of_all = (self.warps.stop.offset, member, count, *shape)
-        return replace(words, shape=shape_of_all, axes=(WARP, words.axes[0], PART, *words.axes[1:]))
+        return replace(words, shape=shape_of_all, axes=(WARP, words.axes[0], PARTS, *words.axes[1:]))
 
     def at(self, body: Body, at: Index, of: Index) -> Body:
         """Statements of one part of a step. at: where the part is. of: where the step is."""

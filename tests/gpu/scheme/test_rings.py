@@ -8,12 +8,16 @@ from dataclasses import replace
 import pytest
 
 from gpu.codegen.loops.scheme import emit_loops, emit_scheme, is_loops
+from gpu.codegen.pipeline.reading import pipeline_of
+from gpu.model.devices import DEVICES
+from gpu.model.loops import predict_loops
 from gpu.passes.order import scheme_forms
 from gpu.runtime.compiler.compile import compile_cubin
 from gpu.twin.launch import TwinError
 from tests.support.gpu.cases import product_scheme
 from tests.support.gpu.compiling import needs_nvrtc
 from tests.support.gpu.schemes import interpreted, on_twin, scheme_of
+from tiling.epilogue import fused
 from tiling.loops.language import Barrier, Commit, Wait
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.meaning.workers import Race
@@ -145,3 +149,35 @@ def test_large_tiles_compile_without_spills(architecture, transposed, warps, unr
     problem = matmul(m=4096, n=4096, k=4096, dtype="f16", transpose_b=transposed)
     scheme = product_scheme(problem, warps=warps, unrolled=unrolled, depth=3)
     assert compile_cubin(emit_loops(scheme), architecture).spilled == 0
+
+
+@pytest.mark.parametrize("dtype", ["f16", "tf32"])
+@pytest.mark.parametrize("unrolled", [(4, 8, 2), (2, 4, 4), (4, 4, 1), (2, 4, 1)], ids=str)
+def test_ptxas_is_asked_for_as_many_blocks_as_of_a_pipeline(dtype, unrolled):
+    problem = matmul(m=4096, n=4096, k=4096, dtype=dtype, transpose_b=True)
+    scheme = product_scheme(problem, unrolled=unrolled, depth=3)
+    asked = re.search(r"KERNEL\((\d+), (\d+)\)", emit_loops(scheme).text)
+    pipeline = pipeline_of(scheme)
+    assert (int(asked[1]), int(asked[2])) == (pipeline.threads, pipeline.blocks_at_once)
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("dtype, k, depth", [("f16", 4093, 3), ("f16", 4088, 3), ("tf32", 4093, 2), ("bf16", 4090, 1)])
+def test_odd_sizes_compile_without_spills_in_the_registers_that_blocks_leave(dtype, k, depth):
+    problem = fused(matmul(m=2045, n=1022, k=k, dtype=dtype), "relu(y + bias[n]) + z[m,n]")
+    for unrolled in ((2, 2, 1), (2, 4, 4), (4, 8, 2)):
+        text = product_scheme(problem, unrolled=unrolled, depth=depth).text
+        source = emit_loops(parse(problem, text))
+        blocks = int(re.search(r"KERNEL\(\d+, (\d+)\)", source.text)[1])
+        cubin = compile_cubin(source, "sm_80")
+        assert cubin.spilled == 0 and blocks * source.threads * cubin.registers <= 65536
+
+
+def test_the_model_knows_that_copies_are_ahead():
+    """The same tiles: a ring waits less, and reads as much."""
+    problem = in_layout(conv2d(n=2, c=256, h=32, w=64, k=64, r=1, s=1, dtype="f16"), "nchw")
+    text = "T(n,2)@block T(h,32)@block S(y) T(c,16) T(r,1) T(s,1) S(x{0}) S(w{0}) T(w,2)@warp U(w,2) U(k,8) M(w16k8c16)"
+    once, ahead = (parse(problem, text.format(depth)) for depth in ("", ", 3"))
+    one, other = (predict_loops(s, emit_loops(s).shared_bytes, DEVICES["A100"]) for s in (once, ahead))
+    assert dict(other.parts)["latency"] < dict(one.parts)["latency"] and other.seconds <= one.seconds
+    assert dict(other.parts)["l2"] == dict(one.parts)["l2"]
