@@ -25,18 +25,19 @@ from graph.model.language import Model
 from graph.model.regions import in_blocks, kernel_steps
 from graph.passes.fuse import fused_maps
 from graph.passes.group import grouped_maps, is_map
+from graph.passes.repeated import without_repetitions
 from graph.passes.strided import read_where_they_lie
 from tiling.problem import Problem
 
 
 def fused(model: Model) -> Model:
-    """The model with its maps in the products before them, else in the programs after them.
+    """The model with its maps in the products before them, else in the programs after them, each computed once.
 
     What only moves numbers to or from a product is part of it.
     """
     # An activation of several nodes reads a product's output several times: as one program it reads it once.
     joined = partial(grouped_maps, readers=is_map)
-    model = read_where_they_lie(in_blocks(fused_maps, model))
+    model = read_where_they_lie(in_blocks(fused_maps, without_repetitions(model)))
     for change in (joined, fused_maps, grouped_maps):
         model = in_blocks(change, model)
     return model

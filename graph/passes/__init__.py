@@ -2,6 +2,7 @@
 
 Read in this order:
 
+    repeated  steps that do what an earlier one did
     idioms    chains of maps that are shorter in other words
     fuse      maps that become a product's epilogue
     strided   products that read arrays in place

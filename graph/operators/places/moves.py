@@ -129,8 +129,12 @@ def _slice(node: Node) -> Made:
         axis = node.axis(axis, len(shape))
         first, last, stride = slice(start, end, step).indices(shape[axis])
         extent = len(range(first, last, stride))
+        if (first, stride, extent) == (0, 1, shape[axis]):
+            continue
         read[axis] = f"{first} + {stride}*{dims[axis]}" if stride > 0 else f"{first} - {-stride}*{dims[axis]}"
         extents[dims[axis]] = extent
+    if read == dims:
+        return View(shape)
     return Text(f"y{at(dims)} = x{at(read)}", {"x": 0}, extents, (node.dtype(),))
 
 
@@ -141,6 +145,8 @@ def _pad(node: Node) -> Made:
         raise node.refuse("the widths are missing")
     axes = node.whole(3, "the axes") if node.has(3) else tuple(range(len(shape)))
     axes = tuple(node.axis(axis, len(shape)) for axis in axes)
+    if not any(pads):
+        return View(shape)
     before, after = dict(zip(axes, pads)), dict(zip(axes, pads[len(axes) :]))
     dims = node.dims(len(shape))
     lows = [before.get(axis, 0) for axis in range(len(shape))]

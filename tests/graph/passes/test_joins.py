@@ -24,6 +24,7 @@ from tiling.program.read import read as read_program
 node = helper.make_node
 # Convolutions of 16 and 32 channels on 4 x 4 pixels: parts begin on cache lines.
 WEIGHTS = {"v": whole(1, 16, 8, 1, 1), "w": whole(2, 32, 8, 1, 1)}
+WEIGHTS |= {f"v{number}": whole(3 + number, 16, 8, 1, 1) for number in range(7)}
 BRANCHES = [node("Conv", ["x", "v"], ["a"], "a"), node("Conv", ["x", "w"], ["b"], "b")]
 
 
@@ -59,7 +60,7 @@ CASES = {
     "five parts": ([join("ababa", "y")], ["y"], (1, 8, 4, 4), 0, 3),
     "seven of their own": (
         [
-            *(node("Conv", ["x", "v"], [f"n{part}"], f"n{part}") for part in range(7)),
+            *(node("Conv", ["x", f"v{part}"], [f"n{part}"], f"n{part}") for part in range(7)),
             join([f"n{n}" for n in range(7)], "y"),
         ],
         ["y"],
@@ -200,7 +201,7 @@ COLUMNS = {
         [
             join("ab", "c"),
             node("Conv", ["c", "u"], ["d"], "d"),
-            node("Conv", ["x", "v"], ["e0"], "e0"),
+            node("Conv", ["x", "v0"], ["e0"], "e0"),
             node("Add", ["e0", "a"], ["e"], "e"),
         ],
         ["d", "e"],
