@@ -28,11 +28,11 @@ def outputs_of(model: Model, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray
 
 @dataclass
 class _Running:
-    """memory: the elements of each array that is no view. turns: the number of the turn of each loop."""
+    """memory: the elements of each array that is no view. iterations: the number of the iteration of each loop."""
 
     model: Model
     memory: dict[str, np.ndarray]
-    turns: dict[str, int] = field(default_factory=dict)
+    iterations: dict[str, int] = field(default_factory=dict)
 
     def steps(self, steps: Iterable[Step]) -> None:
         for step in steps:
@@ -46,13 +46,13 @@ class _Running:
                     self.write(name, numbers, shape)
 
     def loop(self, work: Loop) -> None:
-        count = work.turns if isinstance(work.turns, int) else int(self.read(work.turns, ()))
-        for turn in range(count):
+        count = work.iterations if isinstance(work.iterations, int) else int(self.read(work.iterations, ()))
+        for number in range(count):
             if work.going and not self.read(work.going, ()):
                 break
-            self.turns[work.turn] = turn
+            self.iterations[work.iteration] = number
             if work.counter:
-                self.write(work.counter, np.array(turn))
+                self.write(work.counter, np.array(number))
             self.steps(work.body)
 
     def results(self, step: Step) -> list[tuple[np.ndarray, tuple[int, ...]]]:
@@ -71,14 +71,14 @@ class _Running:
         return [(reference(work, *given_), work.output.shape)]
 
     def begin(self, name: str) -> int:
-        """Where an array begins in its memory. What is a part of another in a loop moves from turn to turn."""
+        """Where an array begins in its memory. What is a part of another in a loop moves with its iterations."""
         found = 0
         for each in self.model.chain(name):
             found += self.model.begins.get(each, 0)
             if each in self.model.slices:
                 part = self.model.slices[each]
-                turn = self.turns[part.turn]
-                place = part.count - 1 - turn if part.backward else turn
+                number = self.iterations[part.iteration]
+                place = part.count - 1 - number if part.backward else number
                 found += place * prod(self.model.arrays[each].shape)
         return found
 
