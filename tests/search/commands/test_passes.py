@@ -88,7 +88,7 @@ def bare(monkeypatch):
     lacking = replace(host(), flags=frozenset())
     for module in ("cpu.runtime.machine.host", "search.evaluator.cpu.backend", "search.evaluator.cpu.machine"):
         monkeypatch.setattr(f"{module}.host", lambda: lacking)
-    monkeypatch.setattr("search.evaluator.cpu.backend.build", None)
+    monkeypatch.setattr("search.evaluator.cpu.backend.CpuBackend.build", None)
     monkeypatch.setattr("search.commands.products.rank_first", None)
 
 
