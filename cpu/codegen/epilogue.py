@@ -9,12 +9,11 @@ clash with the file's own.
 
 from __future__ import annotations
 
-import numpy as np
-
 from cpu.codegen.vector_functions import NAMES, ZEROS, definitions
 from microkernels.tile.isa import Isa
 from tiling.problem import Problem
 from tiling.tensor import Tensor
+from tiling.text.numbers import shortest
 from tiling.value import Apply, Array, Epilogue, Number, Sum, Value
 
 _OF_ZERO = frozenset({"relu", "relu6", "hardsigmoid", "hardswish"})
@@ -64,8 +63,7 @@ def _c(value: Value) -> str:
     if isinstance(value, Sum):
         return "y"
     if isinstance(value, Number):
-        # The shortest text of the f32. C would round the text of the double once more, sometimes to another f32.
-        return f"constant({np.float32(value.value)!s}f)"
+        return f"constant({shortest(value.value)}f)"
     if isinstance(value, Array):
         return f"e_{value.name}"
     if value.operation == "neg":

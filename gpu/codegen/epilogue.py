@@ -7,9 +7,8 @@ The text is both C and CUDA, in f32. Each function gives what PyTorch's gives, a
 
 from __future__ import annotations
 
-import numpy as np
-
 from tiling.problem import Problem
+from tiling.text.numbers import shortest
 from tiling.value import Apply, Array, Epilogue, Number, Sum, Value
 
 # For each function: its parameters, its value in C, and the functions that the value calls.
@@ -67,7 +66,7 @@ def _c(value: Value) -> str:
     if isinstance(value, Sum):
         return "y"
     if isinstance(value, Number):
-        return f"{np.float32(value.value)!s}f"  # as an f32: the text of the double would be rounded twice
+        return f"{shortest(value.value)}f"
     if isinstance(value, Array):
         return f"v_{value.name}"
     assert isinstance(value, Apply)

@@ -8,4 +8,5 @@ Read in this order:
     descriptor  descriptors of benchdnn
     suite       lists of real networks' layers, and how often each network has them
     symbol      the C name of a problem's kernel
+    numbers     numbers as generated code spells them
 """

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from math import isinf, isnan
 
-import numpy as np
-
 from tiling.loops.language import Number
 from tiling.program.dtypes import FLOATS
+from tiling.text.numbers import shortest
 
 # What an element is in memory, and as a value: an f16 or bf16 is the f32 that it is.
 STORED = {"f32": "float", "f64": "double", "f16": "unsigned short", "bf16": "unsigned short", "bool": "unsigned char"}
@@ -40,8 +39,7 @@ def literal(number: Number) -> str:
     wide = dtype == "f64"
     if isnan(value) or isinf(value):
         return f"{'-' if value < 0 else ''}{'NAN' if isnan(value) else 'INF'}_{'F64' if wide else 'F32'}"
-    # The shortest text of an f32. The text of the double would be rounded once more, sometimes to another f32.
-    return repr(float(value)) if wide else f"{np.float32(value)!s}f"
+    return repr(float(value)) if wide else f"{shortest(value)}f"
 
 
 def applied(function: str, given: list[str], dtype: str) -> str:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import isinf, isnan
 
-import numpy as np
-
 from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import at
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
@@ -32,6 +30,7 @@ from tiling.loops.language import (
     Store,
     Value,
 )
+from tiling.text.numbers import shortest
 
 _USED = Inside(variable("lanes") - LANE, 1, None)  # this lane is one of the first `lanes`
 _FLOATS = ("load", "load_tail", "store", "store_tail", "broadcast")  # the forms of a row of the table `isa`
@@ -138,8 +137,7 @@ def literal(number: Number) -> str:
         return f"{whole + 1} - 1" if whole == -(1 << 63) else f"{whole}{'u' * (whole >= 1 << 63)}"
     if isnan(value) or isinf(value):
         return "NAN" if isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
-    # The shortest text of an f32. C would round the text of the double once more, sometimes to another f32.
-    return f"{np.float32(value)!s}f" if number.dtype == "f32" else repr(float(value))
+    return f"{shortest(value)}f" if number.dtype == "f32" else repr(float(value))
 
 
 @lru_cache(maxsize=64)
