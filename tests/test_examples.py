@@ -53,6 +53,7 @@ def test_a_saved_kernel_called_from_threads_of_cpp(tmp_path):
     assert (tmp_path / "layer.so").exists()
 
 
+@pytest.mark.slow
 def test_a_model_that_the_commands_take(tmp_path, capsys):
     assert "wrote " in run("write_model", str(tmp_path / "model.onnx"))
     assert compile_command([str(tmp_path / "model.onnx"), "--explain"]) == 0

@@ -184,6 +184,7 @@ def test_a_stored_reason_is_printed_readably(tmp_path, monkeypatch):
 ODD = "a b;$(touch $OWNED) `touch $OWNED` 'y' \"z\" %s {} &"
 
 
+@pytest.mark.slow
 def test_folders_and_compilers_may_have_any_name(tmp_path, monkeypatch):
     odd = tmp_path / ODD
     odd.mkdir()

@@ -108,6 +108,7 @@ def test_reasons_are_the_same_for_nodes_of_any_name():
     assert reason("input a is a sequence: no") == reason("input b is a sequence: no")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -137,6 +137,7 @@ def test_a_cold_search_finds_and_keeps_a_kernel_of_its_own():
     assert np.all(kernel(np.ones((1, 6, 9, 4), np.float32), np.ones((8, 4, 1, 1), np.float32)) == 4)
 
 
+@pytest.mark.slow
 def test_the_time_of_a_cold_kernel_is_that_of_cold_calls(monkeypatch):
     kernel = generate_conv(c=4, h=6, w=6, k=8, r=1, s=1, isa="portable", threads=1, cache="cold")
     asked = []

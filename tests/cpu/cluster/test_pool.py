@@ -129,6 +129,7 @@ def test_a_search_tries_candidates_on_the_cluster_and_compares_the_best_here(two
     assert found.trials == len(shortly) and found.scheme.text in known and found.verdict.max_error is not None
 
 
+@pytest.mark.slow
 def test_what_is_measured_again_is_measured_here(two):
     class Here:
         def measure(self, scheme, seconds, patience):

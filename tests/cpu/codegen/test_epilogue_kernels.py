@@ -275,6 +275,7 @@ def test_the_inner_loop_keeps_its_registers(rows, vectors, text, spills):
     assert spills or not spills_of(assembly)
 
 
+@pytest.mark.slow
 @pytest.mark.isa("avx512f")
 @pytest.mark.parametrize("text", ["relu(y + b)", "relu(y + b + z)"])
 def test_a_zero_to_compare_with_takes_no_register_from_the_accumulators(text):

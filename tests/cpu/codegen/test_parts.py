@@ -55,6 +55,7 @@ def test_exact(name, epilogue, isa):
         np.testing.assert_array_equal(kernel(x, kernel.pack(w), *arrays), expected)
 
 
+@pytest.mark.slow
 def test_the_bits_are_those_of_any_number_of_threads():
     """Random reals: another order of additions would round otherwise."""
     isa = best_isa(host().flags)

@@ -189,6 +189,7 @@ def test_passes_keep_the_meaning_of_500_kernels():
     assert done >= 500 and set(changed) == set(names(PRODUCT)) - {LOWER}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "problem, text",
     [

@@ -60,6 +60,7 @@ def branches():
     return with_inputs(model(nodes, {"x": [5, 6]}, ["y", "d"], constants), ("c", BOOL, []))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("condition", [True, False])
 def test_a_branch_is_taken_in_c(condition, threads):
@@ -190,6 +191,7 @@ def test_a_loop_whose_shapes_grow_is_written_out():
     assert "for (int64_t iteration_" not in compiled.source
 
 
+@pytest.mark.slow
 def test_the_number_of_the_turn_may_decide_a_shape():
     nodes = [
         node("Add", ["i", "one"], ["e"], "e"),

@@ -220,6 +220,7 @@ def test_blocks_of_columns_keep_the_definition(text, isa):
         np.testing.assert_array_equal(interpreted(program, kernel, arrays)["y"], evaluate(program, arrays)["y"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_keep_the_definition(name):
     text, shapes = PRODUCTS[name]

@@ -53,6 +53,7 @@ def given(tmp_path, source=SOURCE, flags=FLAGS, compiler=None) -> tuple[str, ...
     return headers.read_ahead(compiler or find_compiler(), source, flags, False, folder)
 
 
+@pytest.mark.slow
 def test_the_first_kernel_of_a_process_does_not_wait_for_it(monkeypatch):
     monkeypatch.setattr(headers, "_ASKED", set())
     compiled(SOURCE, FLAGS)
