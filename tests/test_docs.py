@@ -176,12 +176,20 @@ HINT = re.compile(r"pip install (-e '[^']*'|'[^']*'|torch|[.])")
 
 
 def test_what_to_install_is_said_in_one_way():
-    """`pip install 'tilewright[…]'` works from every folder, and where there is no checkout."""
+    """Pages are read in a checkout, so `-e '.[…]'` installs it too. A message comes from what is installed already:
+    there `'tilewright[…]'` adds what is missing, from every folder.
+    """
     told = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("optional-dependencies]")[2]
     extras = set(re.findall(r"^(\w+) = \[", told.partition("\n[")[0], re.M))
     sources = [path for path in SOURCES if path.relative_to(ROOT).parts[0] != "tests"]
-    hints = [hint for path in (*PAGES, *sources) for hint in HINT.findall(path.read_text(encoding="utf-8"))]
-    named = [re.fullmatch(r"'tilewright\[([a-z,]+)\]'", hint) for hint in hints]
+    forms = {r"-e '\.\[([a-z,]+)\]'": PAGES, r"'tilewright\[([a-z,]+)\]'": sources}
+    found = [
+        (hint, re.fullmatch(form, hint))
+        for form, files in forms.items()
+        for path in files
+        for hint in HINT.findall(path.read_text(encoding="utf-8"))
+    ]
+    hints, named = [hint for hint, _ in found], [name for _, name in found]
     assert len(hints) > 20 and all(named), [hint for hint, name in zip(hints, named) if not name]
     assert {extra for name in named for extra in name[1].split(",")} <= extras
 
