@@ -10,6 +10,7 @@ import numpy as np
 
 from graph.calls.arguments import as_array, given_arrays
 from graph.calls.compiled import CompiledModel
+from graph.model.errors import not_open
 from graph.model.language import ModelError
 
 # An axis of an input: None where its extent is known, else the name of its open dim, "" where it has none.
@@ -93,7 +94,7 @@ def axes_of(proto: Any, dims: Mapping[str, Any], known: Mapping[str, Any]) -> di
             found[value.name] = tuple(_axis(dim, dims) for dim in shape)
     for dim in dims:
         if dim not in named and dim not in found:
-            raise ModelError(f"the model has no open dim {dim!r}; it has {', '.join(sorted(named)) or 'none'}")
+            raise not_open(dim, named)
     return found
 
 

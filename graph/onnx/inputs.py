@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 
 from graph.model.dtypes import DTYPES
+from graph.model.errors import not_open
 from graph.model.language import ModelError
 from graph.model.node import BEGIN_BEHIND
 from tiling.program.infer import Array
@@ -41,7 +42,7 @@ class Bound:
         sequences = {v.name for v in graph.input if _is_sequence(v.type)}
         for dim in self.extents:
             if dim not in used and dim not in sequences:
-                raise ModelError(f"the model has no open dim {dim!r}; it has {', '.join(sorted(used)) or 'none'}")
+                raise not_open(dim, used)
         for name in self.shapes:
             if name not in inputs and name.partition("[")[0] not in sequences:
                 raise ModelError(f"dims: the model has no input {name!r}; it has {', '.join(inputs) or 'none'}")

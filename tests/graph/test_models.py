@@ -265,7 +265,7 @@ def test_a_number_that_is_handed_over_for_an_output_stays_a_number():
 def test_open_dims_and_wrong_arrays_are_one_sentence(network):
     with pytest.raises(ModelError, match=r"input x: axis 0 is open; give its extent, dims=\{'batch': 1\}"):
         Plan(residual_network()).compiled({})
-    with pytest.raises(ModelError, match="no open dim 'rows'; it has batch"):
+    with pytest.raises(ModelError, match="no open dim 'rows': it has batch"):
         compile_model(residual_network(), dims={"rows": 1})
     with pytest.raises(ModelError, match=r"x has shape \(1, .*, and the model was compiled for \(2, 3, 16, 16\)"):
         network(np.zeros((1, 3, 16, 16), np.float32))

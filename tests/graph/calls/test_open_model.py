@@ -77,7 +77,7 @@ def test_shapes_that_contradict_are_one_sentence():
         some(whole(0, 2, 4), whole(1, 2, 3))
     with pytest.raises(ModelError, match="1 array is given for 2 inputs: a, b"):
         some(whole(0, 2, 3))
-    with pytest.raises(ModelError, match="no open dim 'm'; it has n"):
+    with pytest.raises(ModelError, match="no open dim 'm': it has n"):
         compile_model(adding(["n"], ["n"]), dims={"m": 1})
 
 
