@@ -1,11 +1,16 @@
 """The end of a ResNet block on PyTorch's tensors: convolution, batch normalisation, residual and ReLU in one kernel.
 
-python examples/pytorch_block.py        needs PyTorch: pip install 'tilewright[torch]'
+python examples/pytorch_block.py        needs PyTorch
 """
 
-import torch
+import sys
 
 from search import fold_batch_norm, generate_conv
+
+try:
+    import torch
+except ModuleNotFoundError:
+    sys.exit("this example needs PyTorch: pip install 'tilewright[torch]'")
 
 CHANNELS, SIZE = 32, 14
 torch.manual_seed(0)
