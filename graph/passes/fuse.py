@@ -81,6 +81,9 @@ def _epilogue(model: Model, step: Step, reader: Step) -> tuple[Problem, tuple[st
     """The product with the reader's map as the rest of its epilogue, and the epilogue's arrays."""
     problem, program = step.work, reader.work
     assert isinstance(problem, Problem) and isinstance(program, Sized)
+    if problem.output_dtype not in (problem.sum_dtype, "f32"):
+        # The map reads rounded and saturated numbers, and an epilogue what stands before that.
+        return Stopped(f"its stores round to {problem.output_dtype}")
     statement, result = _one_map(program), program.assigned[-1]
     if statement is None:
         return Stopped(f"{reader.node} is no map")

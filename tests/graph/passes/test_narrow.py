@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 
 from cpu.runtime.machine.host import host
 from graph import compile_model
@@ -106,6 +107,39 @@ def test_what_follows_a_product_of_bytes_reads_its_sums():
     wanted = np.maximum((a.astype(np.int64) @ b.astype(np.int64)).astype(np.float32) * factors, 0)
     assert len(products(model)) == has("int8")
     assert model(a)[0].tolist() == wanted.tolist()
+
+
+AFTER = {
+    "a cast": [node("Cast", ["q"], ["y"], to=TensorProto.FLOAT)],
+    "a factor": [
+        node("Cast", ["q"], ["f"], to=TensorProto.FLOAT),
+        node("Mul", ["f", "half"], ["g"]),
+        node("Relu", ["g"], ["y"]),
+    ],
+    "an addition": [node("Cast", ["q"], ["f"], to=TensorProto.FLOAT), node("Add", ["f", "vector"], ["y"])],
+}
+
+
+@pytest.mark.parametrize("after", AFTER)
+@pytest.mark.parametrize(("op", "kind"), [("QLinearMatMul", "u8"), ("QLinearConv", "s8")])
+def test_what_follows_a_quantised_product_reads_rounded_and_saturated_bytes(op, kind, after):
+    rows, columns = ((32, 64), (64, 48)) if op == "QLinearMatMul" else ((1, 32, 9, 8), (48, 32, 3, 3))
+    x, w = numbers(0, kind, *rows), numbers(1, "s8", *columns)
+    zero = np.array(6, x.dtype)  # even: the reference adds it before it rounds halves to even numbers
+    constants = {"w": w, "half": np.float32(0.5), "zero": zero, "none": np.int8(0), "sy": np.float32(32)}
+    vector = np.arange(48, dtype=np.float32).reshape((48,) if op == "QLinearMatMul" else (48, 1, 1))
+    constants |= {"vector": vector} if after == "an addition" else {}
+    product = node(op, ["x", "half", "zero", "w", "half", "none", "sy", "zero"], ["q"])
+    only = made([product, *AFTER["a cast"]], {"x": x}, TensorProto.FLOAT, constants)
+    proto = made([product, *AFTER[after]], {"x": x}, TensorProto.FLOAT, constants)
+    (rounded,) = ReferenceEvaluator(only).run(None, {"x": x})
+    assert {rounded.min(), rounded.max()} == {*KINDS[kind][1:]}  # sums saturate at both ends
+    (wanted,) = ReferenceEvaluator(proto).run(None, {"x": x})
+    model = compile_model(proto)
+    assert model(x)[0].tolist() == wanted.tolist()
+    if has("int8"):
+        (found,) = products(model)
+        assert f"out={kind}" in found.work and found.unfused == f"its stores round to {kind}"
 
 
 @pytest.mark.parametrize("known", [True, False])
