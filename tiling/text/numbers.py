@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
+from decimal import Decimal
+from math import copysign, inf, isfinite
+from struct import pack, unpack
 
 
 def shortest(value: float) -> str:
@@ -11,9 +13,21 @@ def shortest(value: float) -> str:
     A compiler that is given the text of the f64 instead rounds a second time, sometimes to another f32. NumPy's `str`
     differs from version to version, and generated code may not.
     """
-    number = np.float32(value)
-    if not np.isfinite(number):
-        return str(float(number))
-    if number == 0 or 1e-4 <= abs(float(number)) < 1e6:
-        return np.format_float_positional(number, trim="0")
-    return np.format_float_scientific(number, trim="-", exp_digits=2)
+    number = _f32(value)
+    if not isfinite(number):
+        return str(number)
+    texts = (f"{number:.{digits}e}" for digits in range(9))  # 9 digits tell every f32 from its neighbours
+    text = next(text for text in texts if _f32(float(text)) == number)
+    if number == 0 or 1e-4 <= abs(number) < 1e6:
+        plain = f"{Decimal(text):f}"
+        return plain if "." in plain else f"{plain}.0"
+    return text
+
+
+def _f32(value: float) -> float:
+    """The f32 nearest to a value."""
+    try:
+        (found,) = unpack("f", pack("f", value))
+    except OverflowError:
+        return copysign(inf, value)
+    return float(found)
