@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cpu.passes.program.bind_tasks as bind_tasks
 from cpu.passes.forms import program_forms
-from cpu.passes.order import SHARE_THREADS
+from cpu.passes.order import PLACE_BARRIERS
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from tests.support.programs.programs import MASKED_ATTENTION, after, inputs_of, interpreted, lines
@@ -69,7 +69,7 @@ def test_masked_programs_keep_the_definition(seed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
         forms = dict(program_forms(program, isa, threads))
-        for name in ("bound loops", SHARE_THREADS):
+        for name in ("bound loops", PLACE_BARRIERS):
             for output, found in interpreted(program, forms[name], arrays).items():
                 expected = rounded(wanted[output], program.array(output).dtype)
                 np.testing.assert_array_equal(found, expected, err_msg=f"after {name}: {program.program}")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import cpu.passes.program.bind_tasks as bind_tasks
 import cpu.passes.program.lanes.claim_lines as claim_lines
 from cpu.passes.forms import program_forms
-from cpu.passes.order import PROGRAM, SHARE_THREADS
+from cpu.passes.order import PLACE_BARRIERS, PROGRAM
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from tests.support.programs.programs import (
@@ -277,7 +277,7 @@ def test_rows_in_step_keep_the_definition(name):
     arrays = inputs_of(program, Random(1))
     forms = dict(program_forms(program, AVX512F, 1))
     assert forms["interleave rows"] != forms["jam rows"]
-    for form in ("jam rows", "interleave rows", "bound loops", SHARE_THREADS):
+    for form in ("jam rows", "interleave rows", "bound loops", PLACE_BARRIERS):
         found = interpreted(program, forms[form], arrays)["y"]
         np.testing.assert_array_equal(found, evaluate(program, arrays)["y"], err_msg=form)
 
