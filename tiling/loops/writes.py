@@ -2,19 +2,24 @@
 
     store(p: y + [i, j], v: x_0)    means    for lane in 0..16: p[lane] = v[lane]
 
-So this one writes to y.
+So this one writes to y. A function does so through its views, and each call says whose memory they show.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import compress
+from types import MappingProxyType
 
 from tiling.loops.language import (
     Address,
     Body,
+    Call,
     Copy,
     Do,
+    Function,
     Instruction,
     Invoke,
     Kernel,
@@ -31,18 +36,49 @@ from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
 
 
+@dataclass(frozen=True)
+class Effect:
+    """Of each view of a function, whether it reads there and whether it writes: by itself or in those that it calls."""
+
+    reads: tuple[bool, ...]
+    writes: tuple[bool, ...]
+
+
+Effects = Mapping[str, Effect]  # by the names of functions
+_NONE: Effects = MappingProxyType({})  # of a block that calls none
+
+
 def written(kernel: Kernel) -> set[str]:
     """The arrays that a kernel and its functions write to, and the buffers in between."""
-    shown = shown_by(kernel.body)
-    found = with_memory(stored_to(kernel.body), shown)
+    effects = effects_of(kernel.functions)
+    found = with_memory(stored_to(kernel.body, effects), shown_by(kernel.body))
     for function in kernel.functions:
-        stored = with_memory(stored_to(function.body), shown_by(function.body))
-        found |= with_memory((array for view, array in function.views if view in stored), shown)
+        found |= {array for _, array in compress(function.views, effects[function.name].writes)}
     return found
 
 
-def stored_to(body: Body) -> Iterator[str]:
-    """What the statements of a block store to, by the names that they give it."""
+def effects_of(functions: Iterable[Function]) -> Effects:
+    """What each function does."""
+    named = {function.name: function for function in functions}
+    found: dict[str, Effect] = {}
+
+    def add(function: Function) -> None:
+        for name in {s.function for s in walk(function.body) if isinstance(s, Call)} - set(found):
+            add(named[name])
+        shown = shown_by(function.body)
+        read = with_memory(loaded_from(function.body, found), shown)
+        stored = with_memory(stored_to(function.body, found), shown)
+        views = [view for view, _ in function.views]
+        found[function.name] = Effect(tuple(v in read for v in views), tuple(v in stored for v in views))
+
+    for function in functions:
+        if function.name not in found:
+            add(function)
+    return found
+
+
+def stored_to(body: Body, effects: Effects = _NONE) -> Iterator[str]:
+    """What the statements of a block store to, by the names that they give it. effects: of the functions they call."""
     for statement in walk(body):
         if isinstance(statement, Store):
             yield statement.buffer
@@ -52,13 +88,17 @@ def stored_to(body: Body) -> Iterator[str]:
             stored = _operands_stored_to(statement.invoke.instruction)
             operands = statement.invoke.operands
             yield from (place.buffer for name, place in operands if name in stored and isinstance(place, Address))
+        elif isinstance(statement, Call):
+            yield from (place.buffer for place in compress(statement.views, effects[statement.function].writes))
 
 
-def loaded_from(body: Body) -> Iterator[str]:
+def loaded_from(body: Body, effects: Effects = _NONE) -> Iterator[str]:
     """What the statements of a block read, likewise. Prefetches read nothing."""
     for statement in walk(body):
         if isinstance(statement, Copy):
             yield statement.source.buffer
+        elif isinstance(statement, Call):
+            yield from (place.buffer for place in compress(statement.views, effects[statement.function].reads))
         elif isinstance(statement, (Store, Let, Set, Read, Do)):
             for operand in operands_of(statement):
                 yield from _loaded_from(operand)

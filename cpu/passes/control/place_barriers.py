@@ -23,7 +23,6 @@ from tiling.loops.language import (
     Alloc,
     Barrier,
     Body,
-    Call,
     Decide,
     For,
     Function,
@@ -33,7 +32,7 @@ from tiling.loops.language import (
     Statement,
 )
 from tiling.loops.walk import bodies, walk
-from tiling.loops.writes import loaded_from, shown_by, stored_to, with_memory
+from tiling.loops.writes import Effects, effects_of, loaded_from, shown_by, stored_to, with_memory
 
 _BARRIER = Barrier("core")
 
@@ -42,16 +41,16 @@ def place_barriers(kernel: Kernel) -> Kernel:
     """The kernel of one thread of a team, with the barriers that it needs. A kernel of one thread alone needs none."""
     if not any(THREAD in index.names() for loop in _loops(kernel) for index in (loop.start, loop.stop)):
         return kernel
-    functions = {function.name: function for function in kernel.functions}
+    effects = effects_of(kernel.functions)
     shared = frozenset(s.buffer.name for s in walk(kernel.body) if isinstance(s, Alloc) and _is_shared(s))
     arrays = frozenset(buffer.name for buffer in kernel.arrays)
-    placed, _ = _Team(functions, shared | arrays, shown_by(kernel.body)).body(kernel.body, frozenset())
+    placed, _ = _Team(effects, shared | arrays, shown_by(kernel.body)).body(kernel.body, frozenset())
 
     def of(function: Function) -> Function:
         if THREAD not in function.numbers:
             return function
         views = frozenset(view for view, _ in function.views)
-        body, _ = _Team(functions, views, shown_by(function.body)).body(function.body, frozenset())
+        body, _ = _Team(effects, views, shown_by(function.body)).body(function.body, frozenset())
         return replace(function, body=body)
 
     return replace(kernel, body=placed, functions=tuple(map(of, kernel.functions)))
@@ -84,9 +83,9 @@ _Accesses = frozenset[_Access]
 
 @dataclass(frozen=True)
 class _Team:
-    """shared: the arrays that all threads see. shown: the memory that each name shows."""
+    """effects: what each function does. shared: the arrays that all threads see. shown: the memory of each name."""
 
-    functions: Mapping[str, Function]
+    effects: Effects
     shared: frozenset[str]
     shown: Mapping[str, set[str]]
 
@@ -129,25 +128,11 @@ class _Team:
     def accesses(self, statement: Statement) -> Iterator[_Access]:
         """What a statement does to arrays that all threads see, by itself or in the functions that it calls."""
         alone = isinstance(statement, If) and statement.conditions == (FIRST_THREAD,)
-        read, written = set(loaded_from((statement,))), set(stored_to((statement,)))
-        for each in walk((statement,)):
-            for function in self.called(each.function, set()) if isinstance(each, Call) else ():
-                views, shown = dict(function.views), shown_by(function.body)
-                read |= {views[name] for name in with_memory(loaded_from(function.body), shown) if name in views}
-                written |= {views[name] for name in with_memory(stored_to(function.body), shown) if name in views}
+        block = (statement,)
+        written, read = stored_to(block, self.effects), loaded_from(block, self.effects)
         for writes, names in ((True, written), (False, read)):
             arrays = with_memory(names, self.shown) & self.shared
             yield from (_Access(array, writes, alone) for array in arrays)
-
-    def called(self, name: str, known: set[str]) -> Iterator[Function]:
-        """A function and those that it calls."""
-        if name in known:
-            return
-        known.add(name)
-        yield self.functions[name]
-        for inner in walk(self.functions[name].body):
-            if isinstance(inner, Call):
-                yield from self.called(inner.function, known)
 
 
 def _meet(before: _Accesses, now: _Accesses) -> bool:

@@ -22,18 +22,23 @@ from tiling.epilogue import fused
 from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.language import (
     THREADS,
+    Address,
     Aligned,
     Alloc,
     Barrier,
     Buffer,
+    Call,
     Decide,
     Flag,
     For,
+    Function,
     If,
     Kernel,
     Load,
     Seen,
+    Statement,
     Store,
+    View,
 )
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import Fault
@@ -115,6 +120,42 @@ def test_threads_wait_for_a_copy_only_where_one_is_made(aligned):
     found = np.zeros(8, np.float32)
     interpret(kernel, {"X": given, "Y": found}, threads=3)
     np.testing.assert_array_equal(found, given[::-1])
+
+
+def swapped(*made: Statement, functions: tuple[Function, ...] = ()) -> Kernel:
+    """Threads make M as a copy of X, then Y as M from its end."""
+    x, y, m = (Buffer(name, (8,), ("i",)) for name in "XYM")
+    at = variable("i")
+    read = For("i", ZERO, constant(8), 1, (Store("Y", (at,), Load("M", (constant(7) - at,))),), "core")
+    make = For("i", ZERO, constant(8), 1, made, "core")
+    return Kernel((x, y), (Alloc(m, ZERO), make, read), functions)
+
+
+def test_what_a_function_of_a_function_writes_is_waited_for():
+    """The inner one's views show what the function between names, which shows the kernel's memory."""
+    at = variable("i")
+    inner = Function("inner", (("y", "part"), ("x", "X")), (), (), (Store("y", (ZERO,), Load("x", (ZERO,))),))
+    body = (View("part", Address("m", (ZERO,))), Call("inner", (Address("part", (ZERO,)), Address("of", (ZERO,)))))
+    between = Function("between", (("m", "M"), ("of", "X")), (), (), body)
+    call = Call("between", (Address("M", (at,)), Address("X", (at,))))
+    kernel = place_barriers(share_threads(swapped(call, functions=(inner, between)), True))
+    assert [type(s) for s in kernel.body] == [Alloc, For, Barrier, For]
+    found, given = np.zeros(8, np.float32), np.arange(8, dtype=np.float32)
+    interpret(kernel, {"X": given, "Y": found}, threads=3)
+    np.testing.assert_array_equal(found, given[::-1])
+
+
+def test_a_barrier_stands_before_the_names_that_what_was_made_gets():
+    """What was made gets its name when it is there. The flag by which it is chosen stands there too."""
+    at = variable("i")
+    whole = swapped(Store("M", (at,), Load("X", (at,))))
+    alloc, make, read = whole.body
+    named = Seen(Buffer("seen", (8,), ("i",)), "M")
+    decide = Decide("lies", (Aligned("X", 64),))
+    (store,) = read.body
+    through = replace(read, body=(replace(store, value=Load("seen", store.value.at)),))
+    kernel = place_barriers(share_threads(replace(whole, body=(alloc, make, decide, named, through)), True))
+    assert [type(s) for s in kernel.body] == [Alloc, For, Barrier, Decide, Seen, For]
 
 
 @pytest.mark.parametrize("threads", [2, 3])

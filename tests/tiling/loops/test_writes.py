@@ -21,7 +21,7 @@ from tiling.loops.language import (
     Store,
     View,
 )
-from tiling.loops.writes import written
+from tiling.loops.writes import effects_of, written
 
 X, Y, Z = (Buffer(name, (16,), ("at",)) for name in "XYZ")
 NOTHING = Number(0)
@@ -58,6 +58,19 @@ def test_a_store_through_a_view_writes_to_the_array():
 def test_a_function_writes_to_the_array_that_its_view_shows():
     function = Function("f", (("y", "X"), ("x", "Y")), (), (), (View("y_i", at("y")), put("y_i")))
     assert written(Kernel((X, Y), (Call("f", (at("X"), at("Y"))),), (function,))) == {"X"}
+
+
+def test_a_function_that_a_function_calls_writes_to_what_each_call_shows():
+    """What the inner one's views show has its name in the function between, and another one at each call."""
+    inner = Function("inner", (("y", "part"), ("x", "X")), (), (), (Store("y", (ZERO,), Load("x", (ZERO,))),))
+    body = (View("part", at("to")), Call("inner", (at("part"), at("of"))))
+    between = Function("between", (("of", "X"), ("to", "Y")), (), (), body)
+    calls = (Call("between", (at("X"), at("Y"))), Call("between", (at("X"), at("Z"))))
+    kernel = Kernel((X, Y, Z), calls, (inner, between))
+    assert written(kernel) & {"X", "Y", "Z"} == {"Y", "Z"}
+    # Whichever stands first.
+    effect = effects_of((between, inner))["between"]
+    assert (effect.reads, effect.writes) == ((True, False), (False, True))
 
 
 def test_memory_that_is_seen_otherwise_is_written_to():
