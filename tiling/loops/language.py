@@ -550,6 +550,7 @@ class Kernel:
     scratch: memory that the caller hands over once buffers have a place in it.
     barriers: whether a pass has placed them: workers of a block wait for each other there alone. Until then they wait
     at the end of every loop over them.
+    shapes: whether a pass has set those of tile registers. Until then each has the one that its `Alloc` says.
     """
 
     arrays: tuple[Buffer, ...]
@@ -558,6 +559,7 @@ class Kernel:
     numbers: tuple[tuple[str, int], ...] = ()
     scratch: Scratch = NO_SCRATCH
     barriers: bool = False
+    shapes: bool = False
 
     @property
     def ranges(self) -> dict[str, Range]:

@@ -25,7 +25,8 @@ def shape_tiles(kernel: Kernel, instructions: MatrixInstructions) -> Kernel:
     """The kernel whose workers set the shapes of tile registers in front of the tiles that use them."""
     shaper = _Shaper({function.name: shapes for function in kernel.functions if (shapes := _shapes(function))})
     release = Do(Invoke(instructions.release, ()))
-    return replace(kernel, body=for_each_worker(kernel.body, lambda block: (Tiles(), *shaper.body(block), release)))
+    body = for_each_worker(kernel.body, lambda block: (Tiles(), *shaper.body(block), release))
+    return replace(kernel, body=body, shapes=True)
 
 
 def _shapes(function: Function) -> Shapes:

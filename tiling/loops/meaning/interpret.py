@@ -88,7 +88,7 @@ def interpret(
     numbers: those of the kernel. threads: how many run it, one after the other from barrier to barrier.
     """
     workers = Workers(kernel.barriers)
-    scope = Scope({function.name: function for function in kernel.functions}, workers=workers)
+    scope = Scope({function.name: function for function in kernel.functions}, workers=workers, shaped=kernel.shapes)
     scope.numbers |= {name: (numbers or {})[name] for name, _ in kernel.numbers}
     for buffer in kernel.arrays:
         shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
@@ -146,8 +146,7 @@ def run(body: Body, scope: Scope) -> None:
 
 def _alloc(statement: Alloc, scope: Scope) -> None:
     buffer = statement.buffer
-    shapes = scope.shapes
-    if buffer.memory == "tile" and shapes is not None and shapes.get(buffer.name) != buffer.shape:
+    if buffer.memory == "tile" and scope.shaped and (scope.shapes or {}).get(buffer.name) != buffer.shape:
         raise Fault(f"tile register {buffer.name} has no shape of {' x '.join(map(str, buffer.shape))}")
     shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
     memory, first = None, 0
@@ -273,7 +272,14 @@ def _do(statement: Do, scope: Scope) -> None:
 
 def _call(statement: Call, scope: Scope) -> None:
     function = scope.functions[statement.function]
-    inner = Scope(scope.functions, copies=scope.copies, shapes=scope.shapes, team=scope.team, workers=scope.workers)
+    inner = Scope(
+        scope.functions,
+        copies=scope.copies,
+        shapes=scope.shapes,
+        team=scope.team,
+        workers=scope.workers,
+        shaped=scope.shaped,
+    )
     for (name, _), address in zip(function.views, statement.views, strict=True):
         inner.arrays[name] = scope.arrays[address.buffer].moved(name, scope.at(address.at))
     for name, number in zip(function.numbers, statement.numbers, strict=True):

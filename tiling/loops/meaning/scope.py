@@ -28,8 +28,8 @@ class Scope:
     """The names of a block and of the blocks outside it.
 
     numbers: the values of variables; those of flags are 0 and 1. copies: those that the worker waits for. raised: the
-    flags that `RaiseFlag` has named. shapes: those of tile registers; None until `Tiles`: before a pass has put it
-    there, each register has the shape that its `Alloc` says. own: the registers that this very block has named. team:
+    flags that `RaiseFlag` has named. shapes: those of tile registers; None until `Tiles`. shaped: whether
+    registers need them. own: the registers that this very block has named. team:
     the buffers that all threads share. workers: who runs this.
     """
 
@@ -43,11 +43,19 @@ class Scope:
     own: set[str] = field(default_factory=set)
     team: dict[str, Array] = field(default_factory=dict)
     workers: Workers = field(default_factory=Workers)
+    shaped: bool = False
 
     def inner(self) -> Scope:
         names = dict(self.arrays), dict(self.registers), dict(self.numbers)
         return Scope(
-            self.functions, *names, self.copies, self.raised, self.shapes, team=self.team, workers=self.workers
+            self.functions,
+            *names,
+            self.copies,
+            self.raised,
+            self.shapes,
+            team=self.team,
+            workers=self.workers,
+            shaped=self.shaped,
         )
 
     def holds(self, condition: Condition) -> bool:

@@ -92,6 +92,16 @@ def test_each_worker_shapes_its_own_registers():
     assert (got == wanted).all()
 
 
+def test_a_kernel_that_gives_its_workers_no_tile_registers_fails():
+    """In its last form too: it keeps that its registers need shapes."""
+    problem, found = by_name(ROWS, "R(h) S(y) T(c,2) U(w,3) U(k,2) D(c,4) V(k,16)")
+    kernel = list(found.values())[-1]
+    body = tuple(s for s in kernel.body if not isinstance(s, Tiles))
+    assert len(body) < len(kernel.body)
+    with pytest.raises(Fault, match="SHAPES_0 is given to a worker that has no tile registers"):
+        interpreted(problem, found, replace(kernel, body=body))
+
+
 def test_kinds_of_a_tile_share_their_shapes():
     """Kinds that differ by padding are chosen behind one statement that sets the shapes."""
     problem, found = by_name(PADDED, "R(n) S(y) T(r,3) T(s,1) T(c,1) U(h,3) U(w,3) D(c,4) V(k,16)")
