@@ -45,7 +45,7 @@ from tiling.loops.walk import walk, with_blocks
 MOST = 4
 # Of the registers, what the sums of vectors may take that share nothing: these wait for memory. Neighbours lie in one
 # run of lines, which a CPU fetches ahead, and each run but the first costs it as if nothing were known. Sums of columns
-# on one thread of a Zen 5, by 4, 8 and 16 vectors: of 49 x 2048 4.3, 3.3 and 2.5 us, of 512 x 768 15.5, 14.1 and 13.1.
+# on one thread of a Zen 5, by 4, 8 and 16 vectors: of 49 x 2048 4.3, 3.4 and 3.0 us, of 512 x 768 15.6, 14.3 and 13.1.
 ALONE = 0.5
 SUMS = frozenset({"add", "max", "min"})
 

@@ -25,7 +25,7 @@ from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk, with_blocks
 from tiling.program.dtypes import WIDTH
 
-# Elements of a row. One thread of a Zen 5: from 8192 columns on a softmax takes 7 % less, a log-softmax 8 to 16 %; with
+# Elements of a row. One thread of a Zen 5: from 8192 columns on a softmax takes 7 % less, a log-softmax 8 to 13 %; with
 # 1024 to 4096 columns, which L1 holds, they take 1 % more to 4 % less.
 LEAST = 8192
 LINE = 64  # bytes
