@@ -5,7 +5,7 @@ Read in this order:
     check_matrix         which of them have a kernel
     instructions         the instructions of a warp, with their meaning over its lanes
     stage_matrices       tiles of the inputs in shared memory, as matrices
-    copy_asynchronously  numbers of 16 bits by cp.async
+    copy_asynchronously  numbers of 16 and 32 bits by cp.async
     fill_ahead           rings of stages
     multiply_matrices    tiles of a warp on its lanes, products by mma.sync
     load_matrices        words of lanes by ldmatrix

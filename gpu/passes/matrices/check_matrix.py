@@ -1,6 +1,7 @@
 """Which valid schemes that end with a warp's matrix instruction passes make a kernel of a GPU from.
 
-is_staged_once(scheme) -> bool       whether no pipeline makes its kernel
+is_staged_once(scheme) -> bool       whether it has one stage, as every pipeline wants
+check_matrix(scheme)                 raises SchemeError where the instruction does not fit
 """
 
 from __future__ import annotations
