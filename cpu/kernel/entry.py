@@ -44,11 +44,10 @@ def entry(run: int, arrays: Sequence[tuple[np.dtype, tuple[int, ...]]]) -> Enter
     no compiler is found.
     run: the address of `int run(void *const *arrays)`. arrays: those that it takes; the last one is written.
     """
-    try:
-        enter = _library()
-    except (ToolchainError, CacheError):
-        return None
     if len(arrays) > MOST_ARRAYS:
+        return None
+    enter = _library()
+    if enter is None:
         return None
     places = (_Place * len(arrays))(*(_place(*array) for array in arrays))
     kernel = _Entry(run, id(np.ndarray), len(arrays) - 1, places)
@@ -61,10 +60,13 @@ def _place(dtype: np.dtype, shape: tuple[int, ...]) -> _Place:
 
 
 @cache
-def _library() -> Callable[..., int]:
-    """`tw_enter`, which is called with the GIL. Raises ToolchainError or CacheError."""
+def _library() -> Callable[..., int] | None:
+    """`tw_enter`, which is called with the GIL; None where it cannot be compiled, which is tried once a process."""
     source = Path(__file__).with_suffix(".c").read_text(encoding="utf-8")
-    enter = load(source, (), ctypes.PyDLL).tw_enter
+    try:
+        enter = load(source, (), ctypes.PyDLL).tw_enter
+    except (ToolchainError, CacheError):
+        return None
     enter.argtypes, enter.restype = (ctypes.POINTER(_Entry), ctypes.py_object, ctypes.py_object), ctypes.c_int
     found: Callable[..., int] = enter
     return found
