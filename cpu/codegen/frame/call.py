@@ -16,6 +16,7 @@ from tiling.loops.c_text import number
 from tiling.loops.index import Index, constant
 
 OR_OUTSIDE = ", or 1 where an index that was read from an array lies outside of another one: its element counted as 0"
+OUT_OF_BOUNDS = "; 2, and does nothing, where an extent is out of its bounds"
 SCRATCH, TEAM_PARAMETERS = "char *restrict scratch", ("long thread", "long threads")
 
 
@@ -150,9 +151,7 @@ def _run(call: Call, returns: bool) -> list[str]:
 
 
 def _about(gives: Gives) -> list[str]:
-    outside = OR_OUTSIDE * gives.reports
-    bounds = "; 2, and does nothing, where an extent is out of its bounds" * bool(gives.numbers)
-    return [f"/* Returns 0{outside}{bounds}. */"]
+    return [f"/* Returns 0{OR_OUTSIDE * gives.reports}{OUT_OF_BOUNDS * bool(gives.numbers)}. */"]
 
 
 def _bounds(gives: Gives) -> list[str]:

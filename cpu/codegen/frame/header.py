@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cpu.codegen.frame.call import OR_OUTSIDE, OUT_OF_BOUNDS
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import Isa
@@ -94,7 +95,7 @@ def program_header(
         about_extents=about_extents("a", numbers),
         runs_on=threads_text(threads) + (f", on CPUs with {', '.join(isa.cpu_flags)}" if isa.cpu_flags else ""),
         symbol=symbol,
-        out_of_bounds="; 2, and does nothing, where an extent is out of its bounds" * extents,
+        returns=f"Returns 0{OR_OUTSIDE}{OUT_OF_BOUNDS * extents}.",
         parameters=[*parameters, *(f"long {name}" for name, _ in numbers)],
         and_extents=", and then of the places of the extents" * extents,
         at_most=" at most" * extents,

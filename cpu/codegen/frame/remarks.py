@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from cpu.codegen.frame.operands import operand_text, operands
 from microkernels.tile.isa import Isa
+from tiling.loops.c_text import number
+from tiling.loops.index import Index, constant
 from tiling.problem import Problem
 from tiling.rewrite.copies.lower import CopyOfX
 
@@ -53,7 +55,7 @@ def about_strides(x_type: str) -> str:
 
 def about_run(threads: int, scratch: int, arrays: bool, memory: Sequence[str], loops: str = _LOOPS) -> list[str]:
     """The comments on SYMBOL_run. arrays: the epilogue has some. memory: those on what lies in scratch memory."""
-    return [loops, *[_MAY_BE_OUTPUT] * arrays, *about_team(threads), *about_scratch(str(scratch)), *memory]
+    return [loops, *[_MAY_BE_OUTPUT] * arrays, *about_team(threads), *about_scratch(constant(scratch)), *memory]
 
 
 def about_team(threads: int) -> list[str]:
@@ -61,9 +63,10 @@ def about_team(threads: int) -> list[str]:
     return ["/* This is what thread `thread` of `threads` does of a call; all run it at once. */"] * (threads > 1)
 
 
-def about_scratch(bytes: str) -> list[str]:
-    """The comment on a call's memory, where it needs some."""
-    return [f"/* `scratch`: {bytes} bytes of memory for this call, from a cache line on. */"] * (bytes != "0")
+def about_scratch(scratch: Index) -> list[str]:
+    """The comment on a call's memory, where it needs some. scratch: bytes."""
+    text = f"/* `scratch`: {number(scratch)} bytes of memory for this call, from a cache line on. */"
+    return [text] * (scratch != constant(0))
 
 
 def about_memory(parts: int, strips: bool, panel: bool) -> list[str]:

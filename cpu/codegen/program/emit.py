@@ -28,7 +28,6 @@ from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from microkernels.tile.lanes import lanes_definition
-from tiling.loops.c_text import number
 from tiling.loops.index import Index, applied, constant
 from tiling.loops.language import Alloc, Buffer, Define, For, Invoke, Kernel, Mask
 from tiling.loops.listing import listing
@@ -116,7 +115,7 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
         masks=[line for lines in _mask_definitions(taken, isa, masks) for line in lines],
         strides=_stride_lines(printer),
         symbol=symbol,
-        about_run=[*about_team(workers), *about_scratch(number(scratch)), f"/* Returns 0{OR_OUTSIDE * reports}. */"],
+        about_run=[*about_team(workers), *about_scratch(scratch), f"/* Returns 0{OR_OUTSIDE * reports}. */"],
         run_parameters=", ".join(call.run_parameters) or "void",
         body=[
             *printer.local_strides(),
