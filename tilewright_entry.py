@@ -62,10 +62,21 @@ class _Output(io.FileIO):
 
 
 class _Closed(io.TextIOBase):
-    """Standard output that a shell closed (`>&-`): whatever is printed fails."""
+    """Standard output that a shell closed (`>&-`): it fails where it is flushed, if anything was printed.
+
+    As a buffered file does. argparse takes no notice where its help cannot be written.
+    """
+
+    lost = False
 
     def write(self, text: str) -> int:
-        raise OSError(errno.EBADF, "it is closed", _Output.NAME)
+        self.lost = self.lost or bool(text)
+        return len(text)
+
+    def flush(self) -> None:
+        if self.lost:
+            self.lost = False  # it is told once: Python flushes again on exit
+            raise OSError(errno.EBADF, "it is closed", _Output.NAME)
 
 
 def _reopen() -> None:

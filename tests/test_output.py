@@ -56,7 +56,7 @@ def test_an_output_that_is_closed_is_one_sentence():
     assert (ended.returncode, ended.stderr) == (1, "the result cannot be written: standard output is closed\n")
 
 
-@pytest.mark.parametrize("words", [["-c", PRINTING, "1"], ["-m", "search"]])
+@pytest.mark.parametrize("words", [["-c", PRINTING, "1"], ["-m", "search"], ["-m", "cpu.cache", "--help"]])
 def test_a_command_whose_output_is_closed_fails_with_one_sentence(words):
     ended = subprocess.run(["sh", "-c", '"$0" "$@" >&-', sys.executable, *words], stderr=subprocess.PIPE, text=True)
     assert (ended.returncode, ended.stderr) == (1, "the result cannot be written to standard output: it is closed\n")
