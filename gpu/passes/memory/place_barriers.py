@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gpu.passes.facts.reading import buffers_of, loads_of
-from gpu.passes.facts.rings import are_apart, is_stage
+from gpu.passes.facts.rings import STAGE, are_apart, is_stage
 from gpu.passes.facts.workers import BLOCKS, KIND, MEMBER, THREAD, WARPS_OF_BLOCK, teams_are_warps
 from gpu.passes.rows.place_rows import bytes_of
 from tiling.loops.index import Index, variable
@@ -49,7 +49,7 @@ _MOST_STAGES = 16  # of a ring whose stages are told apart
 class _Access:
     """An access to an array. dealt: the loops by which threads get their points; none where all threads access it.
 
-    stages: along each axis that of a ring, if it is the same for all threads; else None. lands: whether copies
+    stage: that of a ring, if it is the same for all threads; else None. lands: whether copies
     end here that have begun before.
     """
 
@@ -57,7 +57,7 @@ class _Access:
     at: tuple[Index, ...]
     writes: bool
     dealt: tuple[object, ...]
-    stages: tuple[Index | None, ...] = ()
+    stage: Index | None = None
     lands: bool = False
 
 
@@ -171,7 +171,7 @@ class _Placing:
         """Whether an access needs a barrier after another one."""
         if one.lands or not (one.writes or other.writes) or not self.meet(one.buffer, other.buffer):
             return False
-        if one.buffer == other.buffer and any(a and b and are_apart(a, b) for a, b in zip(one.stages, other.stages)):
+        if one.buffer == other.buffer and one.stage and other.stage and are_apart(one.stage, other.stage):
             return False
         same = one.buffer == other.buffer and one.at == other.at and one.dealt == other.dealt
         # Where an index is a sum of variables, two threads may meet at one place.
@@ -192,15 +192,15 @@ class _Placing:
         if isinstance(statement, Wait):
             yield from (_Access(name, (), True, (), lands=True) for name in self.copied if name in self.buffers)
         if isinstance(statement, Store) and statement.buffer in self.buffers:
-            yield _access(statement.buffer, statement.at, True, dealt)
+            yield self.access(statement.buffer, statement.at, True, dealt)
         for load in loads_of(statement):
             if load.buffer in self.buffers:
-                yield _access(load.buffer, load.at, False, dealt)
+                yield self.access(load.buffer, load.at, False, dealt)
         written = set(_written_places((statement,))) if isinstance(statement, (Copy, Do)) else set()
         for operand in operands_of(statement):
             for part in parts_of(operand):
                 if isinstance(part, Address) and part.buffer in self.buffers:
-                    yield _access(part.buffer, part.at, part in written, (*dealt, statement))
+                    yield self.access(part.buffer, part.at, part in written, (*dealt, statement))
         here = dealt
         for block in inside(statement):
             if isinstance(statement, For):
@@ -210,19 +210,20 @@ class _Placing:
                     here = (*here, each)
                 yield from self.accesses(each, here)
 
-
-def _access(buffer: str, at: tuple[Index, ...], writes: bool, dealt: tuple[object, ...]) -> _Access:
-    own = {each.name for each in dealt if isinstance(each, (For, Define))}
-    stages = tuple(index if is_stage(index) and own.isdisjoint(index.names()) else None for index in at)
-    return _Access(buffer, at, writes, dealt, stages)
+    def access(self, buffer: str, at: tuple[Index, ...], writes: bool, dealt: tuple[object, ...]) -> _Access:
+        """An access at a place. It may go on from there, along any axis but that of a ring."""
+        own = {each.name for each in dealt if isinstance(each, (For, Define))}
+        of_ring = self.buffers[buffer].axes[:1] == (STAGE,) and is_stage(at[0]) and own.isdisjoint(at[0].names())
+        return _Access(buffer, at, writes, dealt, at[0] if of_ring else None)
 
 
 def _moved(accesses: _Accesses, loop: For, by: int | None) -> _Accesses:
     """The accesses of an iteration, as seen from one so much further on; None: from behind the loop."""
 
-    def seen(index: Index | None) -> Index | None:
-        if index is None or loop.name not in index.names():
-            return index
-        return None if by is None else index.replaced({loop.name: variable(loop.name) + by})
+    def seen(each: _Access) -> _Access:
+        if each.stage is None or loop.name not in each.stage.names():
+            return each
+        there = None if by is None else each.stage.replaced({loop.name: variable(loop.name) + by})
+        return replace(each, stage=there)
 
-    return frozenset(replace(each, stages=tuple(map(seen, each.stages))) for each in accesses)
+    return frozenset(map(seen, accesses))
