@@ -69,7 +69,7 @@ def load_ahead(kernel: Kernel) -> Kernel:
     """The kernel, whose warps load ahead."""
     buffers = buffers_of(kernel)
     rings = {name: buffer for name, buffer in buffers.items() if buffer.axes[:1] == (STAGE,)}
-    sums = next(buffer for name, buffer in buffers.items() if name == ACCUMULATORS)
+    (sums,) = (buffer for name, buffer in buffers.items() if name.partition("_")[0] == ACCUMULATORS)  # of one tile
 
     def body(block: Body) -> Body:
         found: list[Statement] = []

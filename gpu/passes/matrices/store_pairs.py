@@ -113,7 +113,11 @@ class _Pair:
             found.append(replace(self.loop, body=(changed,)))
         else:
             return (self.loop,)
-        return (If(tuple(map(_of_first, tests)), tuple(found)),) if tests else tuple(found)
+        if not isinstance(inside, If):
+            return tuple(found)
+        # Beyond the edge a sum begins as 0, one by one.
+        otherwise = (replace(self.loop, body=inside.otherwise),) if inside.otherwise else ()
+        return (If(tuple(map(_of_first, tests)), tuple(found), otherwise),)
 
     def registers(self, name: str, number: int, dtype: str) -> Buffer:
         """The registers of two neighbours."""

@@ -8,10 +8,15 @@ from dataclasses import replace
 import pytest
 
 from gpu.codegen.loops.scheme import emit_loops
+from gpu.passes.matrices.multiply_matrices import PAIR
+from gpu.passes.matrices.store_pairs import store_pairs
+from gpu.passes.order import scheme_forms
 from gpu.twin.launch import TwinError
 from tests.support.gpu.cases import product_scheme
 from tests.support.gpu.schemes import on_twin
 from tiling.epilogue import fused
+from tiling.loops.language import Comment, For, If
+from tiling.loops.walk import walk, with_blocks
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.text.notation import parse
 
@@ -45,6 +50,21 @@ def test_neighbours_that_lie_apart_are_stored_one_by_one():
     image = in_layout(conv2d(n=1, c=16, h=3, w=16, k=16, r=1, s=1, dtype="f16"), "nchw")
     apart = parse(image, "T(n,1)@block T(h,3)@block S(y) T(c,1) T(r,1) T(s,1) S(x) S(w) T(w,1)@warp U(k,2) M(w16k8c16)")
     assert "put2" not in emit_loops(apart).text and on_twin(apart, seeds=(0,))
+
+
+def test_what_is_done_where_no_pair_is_stored_stays():
+    kernel = dict(scheme_forms(scheme(dtype="f16")))["load ahead"]
+    other = Comment("not here")
+
+    def changed(statement):
+        inner = with_blocks(statement, lambda block: tuple(map(changed, block)))
+        if not isinstance(inner, For) or inner.name != PAIR or not isinstance(inner.body[0], If):
+            return inner
+        return replace(inner, body=(replace(inner.body[0], otherwise=(other,)),))
+
+    given = replace(kernel, body=tuple(map(changed, kernel.body)))
+    comments = [s for s in walk(given.body) if s == other]
+    assert comments and [s for s in walk(store_pairs(given).body) if s == other] == comments
 
 
 @pytest.mark.parametrize(
