@@ -71,6 +71,10 @@ class Program:
 
 @dataclass(frozen=True)
 class Source(Program):
-    """The kernel that a scheme stands for. Arguments: the problem's two inputs, its epilogue's arrays, its output."""
+    """The kernel that a scheme stands for. Arguments: the problem's two inputs, its epilogue's arrays, its output.
+
+    step_bytes: of shared memory that a step fills, where passes made the kernel.
+    """
 
     scheme: Scheme
+    step_bytes: int = 0

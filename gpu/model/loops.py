@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import ceil, prod
 
+from gpu.codegen.program import Source
 from gpu.model.devices import Device
 from gpu.model.predict import Prediction
 from tiling.dtypes import DTYPE_BYTES, OUTPUT_BYTES
@@ -25,8 +26,9 @@ _LAUNCH_SECONDS = 2e-6
 _STAGING_CYCLES, _STEP_CYCLES = 320, 90
 
 
-def predict_loops(scheme: Scheme, shared_bytes: int, device: Device) -> Prediction:
-    """The time of a scheme. shared_bytes: of a block. Raises ValueError where it does not fit the device."""
+def predict_loops(source: Source, device: Device) -> Prediction:
+    """The time of the kernel that passes made of a scheme. Raises ValueError where it does not fit the device."""
+    scheme, shared_bytes = source.scheme, source.shared_bytes
     problem = scheme.problem
     blocks, warps = (_workers(scheme, worker) for worker in ("block", "warp"))
     threads = warps * _WARP
@@ -51,9 +53,9 @@ def predict_loops(scheme: Scheme, shared_bytes: int, device: Device) -> Predicti
     read = products * (rows + columns) / (rows * columns) * staged
     arrays = sum(t.elements for t in (problem.broadcast, problem.vector)) * DTYPE_BYTES[problem.dtype]
     stored = sum(t.elements for t in (problem.output, *problem.epilogue_arrays)) * OUTPUT_BYTES[problem.output_dtype]
-    steps, stages = _steps(scheme), max(s.depth for s in scheme.specifiers if isinstance(s, Stage))
-    waiting = steps * (_STAGING_CYCLES if stages == 1 else _STEP_CYCLES)
-    tiles = shared_bytes / stages * DTYPE_BYTES[problem.dtype] / staged  # bytes of a step, as they lie in the arrays
+    steps, ahead = _steps(scheme), any(s.depth > 1 for s in scheme.specifiers if isinstance(s, Stage))
+    waiting = steps * (_STEP_CYCLES if ahead else _STAGING_CYCLES)
+    tiles = source.step_bytes * DTYPE_BYTES[problem.dtype] / staged  # bytes of a step, as they lie in the arrays
     parts = (
         ("multiply-adds", serial * products / rate / device.clock),
         ("shared", serial * read / device.shared_bandwidth / device.clock),

@@ -14,7 +14,7 @@ from gpu.passes.check_scheme import check_scheme
 from gpu.passes.facts.registers import blocks_at_once
 from gpu.passes.facts.workers import launches
 from gpu.passes.matrices.check_matrix import is_staged_once
-from gpu.passes.memory.allocate_shared import shared_bytes
+from gpu.passes.memory.allocate_shared import shared_bytes, step_bytes
 from gpu.passes.order import scheme_forms
 from tiling.loops.lowering.show import show
 from tiling.scheme.scheme import Scheme
@@ -62,7 +62,7 @@ def emit_loops(scheme: Scheme) -> Source:
         )
     text = "\n".join([*_heading(scheme), *lines, ""])
     sizes = (launch.grid.offset, launch.threads, launch.shared_bytes, len(kernel.arrays))
-    return Source(symbol, text, *sizes, scheme, elements=True)
+    return Source(symbol, text, *sizes, scheme, elements=True, step_bytes=step_bytes(loop))
 
 
 def _heading(scheme: Scheme) -> list[str]:

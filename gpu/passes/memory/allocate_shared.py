@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gpu.passes.facts.reading import touched
+from gpu.passes.facts.rings import STAGE
 from gpu.passes.facts.workers import BLOCKS, WARP, WARPS_OF_BLOCK, teams_are_warps
 from gpu.passes.rows.place_rows import ALIGNED, bytes_of
 from tiling.loops.index import Index, constant, variable
@@ -102,3 +103,10 @@ def shared_bytes(launch: For) -> int:
         if isinstance(s, Alloc) and s.at is not None
     ]
     return max(ends, default=ALIGNED)
+
+
+def step_bytes(launch: For) -> int:
+    """The shared memory of a block that a step fills: one stage of each ring, and all else."""
+    buffers = [s.buffer for s in walk(launch.body) if isinstance(s, Alloc) and s.at is not None]
+    rings = [(bytes_of(buffer), buffer.shape[0]) for buffer in buffers if buffer.axes[0] == STAGE]
+    return shared_bytes(launch) - sum(size - size // stages for size, stages in rings)

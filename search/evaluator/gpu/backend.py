@@ -140,7 +140,7 @@ class GpuBackend:
     def _predicted(self, scheme: AnyScheme) -> Prediction:
         found = direct(scheme)
         if is_loops(found):
-            return predict_loops(found, emit_scheme(found).shared_bytes, self.device)
+            return predict_loops(emit_scheme(found), self.device)
         return predict(found, self.device)
 
     def first_built(self, schemes: Iterable[AnyScheme]) -> Scheme:

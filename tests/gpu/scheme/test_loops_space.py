@@ -56,13 +56,13 @@ def test_no_guard_of_an_edge_is_one_too_many(name):
 @pytest.mark.parametrize("name", SMALL)
 def test_every_one_fits_a_device_and_has_a_time(name):
     problem, device = SMALL[name], DEVICES["A100"]
-    times = [predict_loops(s, emit_loops(s).shared_bytes, device) for s in loop_schemes(problem)]
+    times = [predict_loops(emit_loops(s), device) for s in loop_schemes(problem)]
     assert all(each.seconds > 0 and each.resident >= 1 for each in times)
 
 
 def test_large_problems_take_large_tiles_and_small_ones_small():
     def best(problem):
-        times = [predict_loops(s, emit_loops(s).shared_bytes, DEVICES["H100"]) for s in loop_schemes(problem)]
+        times = [predict_loops(emit_loops(s), DEVICES["H100"]) for s in loop_schemes(problem)]
         return min(times, key=lambda each: each.seconds).scheme
 
     large, small = (best(matmul(m=n, n=n, k=n)) for n in (4096, 64))

@@ -178,6 +178,20 @@ def test_the_model_knows_that_copies_are_ahead():
     problem = in_layout(conv2d(n=2, c=256, h=32, w=64, k=64, r=1, s=1, dtype="f16"), "nchw")
     text = "T(n,2)@block T(h,32)@block S(y) T(c,16) T(r,1) T(s,1) S(x{0}) S(w{0}) T(w,2)@warp U(w,2) U(k,8) M(w16k8c16)"
     once, ahead = (parse(problem, text.format(depth)) for depth in ("", ", 3"))
-    one, other = (predict_loops(s, emit_loops(s).shared_bytes, DEVICES["A100"]) for s in (once, ahead))
+    one, other = (predict_loops(emit_loops(s), DEVICES["A100"]) for s in (once, ahead))
     assert dict(other.parts)["latency"] < dict(one.parts)["latency"] and other.seconds <= one.seconds
     assert dict(other.parts)["l2"] == dict(one.parts)["l2"]
+
+
+def test_the_model_counts_the_tiles_of_the_kernel():
+    """Two steps have at most three stages, however many the scheme names. What is staged outside a ring has one."""
+    problem = in_layout(conv2d(n=2, c=64, h=32, w=64, k=64, r=1, s=1, dtype="f16"), "nchw")
+    text = "T(n,2)@block T(h,32)@block S(y) {1} T(c,2) T(r,1) T(s,1) {0} T(w,2)@warp U(c,2) U(w,2) U(k,8) M(w16k8c16)"
+    two, nine = (parse(problem, text.format(f"S(x, {depth}) S(w, {depth})", "")) for depth in (2, 9))
+    source, deep = map(emit_loops, (two, nine))
+    assert (source.shared_bytes, deep.shared_bytes) == (2 * source.step_bytes, 3 * source.step_bytes)
+    parts, of_deep = (dict(predict_loops(each, DEVICES["A100"]).parts) for each in (source, deep))
+    assert parts["l2"] == of_deep["l2"]
+    outside = emit_loops(parse(problem, text.format("S(w, 2)", "S(x)")))
+    image, weights = 64 * 64 * 2, 32 * 64 * 2
+    assert (outside.shared_bytes, outside.step_bytes) == (image + 2 * weights, image + weights)
