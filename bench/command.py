@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from bench.peers import PEERS
-from bench.report.files import ReportError, append, check_writable
+from bench.report.files import append, check_writable
 from bench.report.formats import Run, conditions_line, to_json
 from bench.report.markdown import around_markers
 from bench.report.results import Conditions, LayerResult
@@ -21,6 +21,7 @@ from bench.run import gpu_conditions
 from bench.run.algorithms import computed_by
 from bench.run.batch import batched
 from bench.run.conditions import USUAL_PEERS, available, conditions, identity
+from bench.run.ending import ending
 from bench.run.epilogues import followed_by
 from bench.run.journal import Journal, alone, journal
 from bench.run.layouts import laid_out
@@ -28,11 +29,10 @@ from bench.run.suites import Visit, plan, run
 from bench.studies.networks import models, programs
 from cpu.cluster.address import cluster
 from cpu.runtime.machine.host import host
-from cpu.runtime.output import INTERRUPTED
 from gpu.runtime.machine.device import DeviceError
 from microkernels.ranking.offline import machine_catalog
 from microkernels.tile.isa import ISAS_OF, Isa
-from search.commands.options import DTYPE_HELP, FAILURES, check_target, folder, seconds, whole
+from search.commands.options import DTYPE_HELP, check_target, folder, seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.evaluator.gpu.cuda import cuda_backend
 from search.flow.find import DEFAULT_BUDGET
@@ -41,7 +41,6 @@ from search.tuner.target import ALGORITHMS
 from tiling.dtypes import dtype_of
 from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError
-from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import chosen
 from tiling.text.suite import Layer
 
@@ -63,6 +62,7 @@ class Finding:
         return [(str(visit), self.failures.get(visit, ended)) for visit in without]
 
 
+@ending("interrupted: what is done is kept, the same command continues", DeviceError)
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
     words = sys.argv[1:] if arguments is None else arguments
@@ -72,56 +72,57 @@ def main(arguments: list[str] | None = None) -> int:
         if pair == ("--suite", "programs"):
             return programs.main([*words[:place], *words[place + 2 :]])
     options = _parser().parse_args(arguments)
-    found = Finding()
-    code, ended = 0, ""
+    _check_target(options)
+    suites = _suites(options)
+    versions, absent = available(options.peers, options.target)
+    _check_files(options)
+    threads = list(dict.fromkeys(options.threads))
+    for sentence in _remarks(options, absent, threads):
+        print(sentence, file=sys.stderr)
+    backends, described = _backends(options, suites, threads)
+    known = described(_command(options), backends[0], versions, absent, options.cache, options.budget)
+    unfinished = journal(identity(list(suites), suites, threads, options.dtype, options.algorithm, known))
+    found = Finding(plan(suites, backends))
+    print(
+        f"layers to time: {len(found.visits)}, each with {options.budget:g} s of search and some 15 s of checks "
+        "and turns; Ctrl-C keeps what is done",
+        file=sys.stderr,
+    )
     try:
-        _check_target(options)
-        suites = _suites(options)
-        versions, absent = available(options.peers, options.target)
-        _check_files(options)
-        threads = list(dict.fromkeys(options.threads))
-        for sentence in _remarks(options, absent, threads):
-            print(sentence, file=sys.stderr)
-        backends, described = _backends(options, suites, threads)
-        known = described(_command(options), backends[0], versions, absent, options.cache, options.budget)
-        unfinished = journal(identity(list(suites), suites, threads, options.dtype, options.algorithm, known))
-        found.visits = plan(suites, backends)
-        print(
-            f"layers to time: {len(found.visits)}, each with {options.budget:g} s of search and some 15 s of checks "
-            "and turns; Ctrl-C keeps what is done",
-            file=sys.stderr,
-        )
         with alone():
             if options.restart:
                 unfinished.discard()
             _collect(found, unfinished, known, options)
-    except KeyboardInterrupt:
-        print("interrupted: what is done is kept, the same command continues", file=sys.stderr)
-        code, ended = INTERRUPTED, "not ended before a Ctrl-C"
-    except (ProblemError, SchemeError) as error:
-        print(error, file=sys.stderr)
-        code, ended = 2, f"not ended before an error: {error}"
-    except (ReportError, DeviceError, *FAILURES) as error:
-        print(error, file=sys.stderr)
-        code, ended = 1, f"not ended before an error: {error}"
-    if not found.results:
-        return code or 1
+    except (KeyboardInterrupt, Exception) as error:
+        _publish(found, known, options, f"not ended before {_named(error)}")
+        raise
+    missing = _publish(found, known, options)
+    # Layers that failed are tried again by the same command.
+    if not missing:
+        unfinished.discard()
+    return int(bool(missing) or not found.results)
+
+
+def _named(error: BaseException) -> str:
+    return "a Ctrl-C" if isinstance(error, KeyboardInterrupt) else f"an error: {error}"
+
+
+def _publish(found: Finding, known: Conditions, options: argparse.Namespace, ended: str = "") -> list[tuple[str, str]]:
+    """Shows and writes what was found, if anything; gives the layers that are missing, with the reason.
+
+    ended: what ended the run before its end.
+    """
     missing = found.missing(ended)
-    try:
-        show(sections(found.results), missing)
-        # A part of a run belongs into a report, which says so, but not in the place of the last whole one.
-        readme = None if ended else options.readme
-        for sentence in publish(Run(known, tuple(found.results), tuple(missing)), options.report, STEM, readme):
-            print(sentence, file=sys.stderr)
-        if options.readme and ended:
-            print(f"{options.readme} stays as it was: the run has not ended", file=sys.stderr)
-        # Layers that failed are tried again by the same command.
-        if not missing:
-            unfinished.discard()
-    except (ReportError, *FAILURES) as error:
-        print(error, file=sys.stderr)
-        return code or 1
-    return code or int(bool(missing))
+    if not found.results:
+        return missing
+    show(sections(found.results), missing)
+    # A part of a run belongs into a report, which says so, but not in the place of the last whole one.
+    readme = None if ended else options.readme
+    for sentence in publish(Run(known, tuple(found.results), tuple(missing)), options.report, STEM, readme):
+        print(sentence, file=sys.stderr)
+    if options.readme and ended:
+        print(f"{options.readme} stays as it was: the run has not ended", file=sys.stderr)
+    return missing
 
 
 def _check_target(options: argparse.Namespace) -> None:

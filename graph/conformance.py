@@ -25,7 +25,7 @@ from rich.console import Console
 
 from cpu.runtime.machine.host import host
 from cpu.runtime.numbers import ELEMENTS, in_memory
-from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from cpu.runtime.output import readers_may_leave, write
 from cpu.runtime.plural import plural
 from graph.calls.compiled import CompiledModel
 from graph.model.dtypes import OF_NUMPY
@@ -35,6 +35,7 @@ from graph.official import cases, given_names
 from graph.onnx.inputs import bound_by, flattened
 from graph.onnx.reading import BINDABLE
 from graph.plan import Plan
+from search.commands.ending import ending
 from search.commands.options import whole
 from search.commands.progress import Stage, counted
 from tilewright_entry import run
@@ -252,6 +253,7 @@ def reason(why: str) -> str:
     return why.replace(why.split()[1], "…", 1)[:100] if why.startswith("input ") else why[:100]
 
 
+@ending("interrupted, and nothing is kept without --journal", FileError)
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. 1: wrong answers, or it failed; 2: no such test; 130: Ctrl-C."""
     parser = argparse.ArgumentParser(
@@ -288,15 +290,11 @@ def main(arguments: list[str] | None = None) -> int:
             with _written(options.page):
                 options.page.write_text(page(found, Counter(case.kind for case in tests)), encoding="utf-8")
     except KeyboardInterrupt:
-        kept = f": {options.journal} has what was run" if options.journal else ", and nothing is kept without --journal"
-        print(f"interrupted{kept}", file=sys.stderr)
-        return INTERRUPTED
+        if not options.journal:
+            raise
+        raise KeyboardInterrupt(f"interrupted: {options.journal} has what was run") from None
     except OSError as error:
-        print(f"the tests cannot go on: {error.strerror or error}", file=sys.stderr)
-        return 1
-    except (OutputError, FileError) as error:
-        print(error, file=sys.stderr)
-        return 1
+        raise FileError(f"the tests cannot go on: {error.strerror or error}") from None
     return int(any(outcome.ended == WRONG for outcome in found))
 
 

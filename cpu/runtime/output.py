@@ -30,6 +30,11 @@ class OutputError(RuntimeError):
     """The result cannot be written to its stream."""
 
 
+def readable(text: str) -> str:
+    """A text that a terminal may show: the output of a crashed program may hold control characters."""
+    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+
+
 def write(text: str, stream: TextIO | None = None) -> None:
     """Prints a result and flushes it. Raises OutputError, BrokenPipeError."""
     stream = stream or sys.stdout

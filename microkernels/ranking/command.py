@@ -17,7 +17,7 @@ from cpu.runtime.compiler.cache_command import limited, size
 from cpu.runtime.compiler.cache_folder import CacheError
 from cpu.runtime.compiler.toolchain import ToolchainError
 from cpu.runtime.machine.host import fingerprint, host
-from cpu.runtime.output import INTERRUPTED, OutputError, readers_may_leave, write
+from cpu.runtime.output import INTERRUPTED, OutputError, readable, readers_may_leave, write
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import WorkerError
 from microkernels.ranking import plot
@@ -25,7 +25,7 @@ from microkernels.ranking.export import kind_of_machine
 from microkernels.ranking.offline import UsageError, rank_machine, usable_isa
 from microkernels.ranking.progress import shown
 from microkernels.scores.catalog import Catalog, Entry, Failure
-from microkernels.scores.database import StoreError, readable
+from microkernels.scores.database import StoreError
 from microkernels.scores.kinds import write_kind
 from microkernels.scores.records import load
 from microkernels.scores.shipped import known
@@ -244,11 +244,11 @@ def main(arguments: list[str] | None = None) -> int:
             return code
         return 0
     except UsageError as error:
-        print(error, file=sys.stderr)
+        print(readable(str(error)), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except (CacheError, OutputError, StoreError, ToolchainError, WorkerError, plot.PlotError) as error:
-        print(error, file=sys.stderr)
+        print(readable(str(error)), file=sys.stderr)
         return 1

@@ -86,11 +86,6 @@ def timing_of(samples: object, peak_gflops: object, disturbed: str = "") -> Timi
         raise RecordError(str(error)) from None
 
 
-def readable(text: str) -> str:
-    """A text that a terminal may show: the output of a crashed program may hold control characters."""
-    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
-
-
 def ignore(wrong: list[str]) -> None:
     """Warns of invalid records that were ignored. Each text has the name of a record and the reason."""
     if wrong:

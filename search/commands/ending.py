@@ -11,8 +11,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec
 
-from cpu.runtime.output import INTERRUPTED, OutputError
-from microkernels.scores.database import readable
+from cpu.runtime.output import INTERRUPTED, OutputError, readable
 from search.evaluator.interface.errors import FAILURES, CandidateError
 from tiling.problem import ProblemError
 from tiling.scheme.specifiers import SchemeError

@@ -12,9 +12,8 @@ from pathlib import Path
 from rich.console import Console
 
 from cpu.cluster.address import cluster
-from cpu.runtime.output import INTERRUPTED, readers_may_leave, write
+from cpu.runtime.output import INTERRUPTED, readable, readers_may_leave, write
 from cpu.runtime.plural import plural
-from microkernels.scores.database import readable
 from search.commands import composition
 from search.commands.ending import ending
 from search.commands.options import (

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from graph import conformance
 from graph.conformance import PASSED, REFUSED, WRONG, cases, checked, main, outcomes, reason
 
 # One or two of each kind of operator.
@@ -128,6 +129,24 @@ def test_what_cannot_be_run_or_written_is_one_sentence(words, code, said, tmp_pa
     assert main([word.format(folder=tmp_path) for word in words]) == code
     printed = capsys.readouterr()
     assert said.format(folder=tmp_path) in printed.err and printed.err.count("\n") == 1 and not printed.out
+
+
+@pytest.mark.parametrize(
+    ("error", "options", "code", "told"),
+    [
+        (KeyboardInterrupt(), [], 130, "interrupted, and nothing is kept without --journal\n"),
+        (KeyboardInterrupt(), ["--journal", "kept"], 130, "interrupted: kept has what was run\n"),
+        (OSError("no \x1b process"), [], 1, "the tests cannot go on: no \\x1b process\n"),
+    ],
+)
+def test_each_end_has_its_code_and_its_sentence(error, options, code, told, tmp_path, monkeypatch, capsys):
+    def outcomes(tests):
+        raise error
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(conformance, "outcomes", outcomes)
+    assert main(["test_nonzero_example", *options]) == code
+    assert capsys.readouterr().err.endswith(told)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

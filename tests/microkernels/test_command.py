@@ -102,12 +102,12 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_resume(fake_workers, monkeypa
 def test_a_machine_at_fault_is_one_sentence_and_no_kernel_s_failure(monkeypatch, capsys):
     def run_all(tasks, jobs):
         yield next(tasks), CandidateError("crashed with SIGSEGV")
-        raise WorkerError("the cache folder cannot be written")
+        raise WorkerError("the cache folder \x1b[2J cannot be written")
 
     monkeypatch.setattr(offline, "find_compiler", lambda: None)
     monkeypatch.setattr(offline, "run_all", run_all)
     assert command_line.main(["rank", "--isa", "portable", "--quick"]) == 1
-    assert capsys.readouterr().err.splitlines()[-1] == "the cache folder cannot be written"
+    assert capsys.readouterr().err.splitlines()[-1] == r"the cache folder \x1b[2J cannot be written"
     catalog = load(offline.fingerprint(offline.host()), "portable")
     assert (catalog.entries, catalog.failures) == ((), (Failure(quick(PORTABLE)[0], "crashed with SIGSEGV"),))
     assert measured(offline.fingerprint(offline.host())) == {quick(PORTABLE)[0].name}

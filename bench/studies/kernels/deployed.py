@@ -19,8 +19,8 @@ from pathlib import Path
 from bench.run.ending import ending
 from bench.run.journal import alone
 from cpu.runtime.compiler.toolchain import CompileError, find_compiler
+from cpu.runtime.output import readable
 from cpu.runtime.processes.worker import CandidateError
-from microkernels.scores.database import readable
 from search.commands.options import seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow.find import DEFAULT_BUDGET

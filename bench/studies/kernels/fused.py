@@ -23,9 +23,9 @@ from cpu.kernel.callable import build
 from cpu.kernel.measure import check_exact
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
+from cpu.runtime.output import readable
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError, Worker
-from microkernels.scores.database import readable
 from microkernels.tile.isa import isa_named
 from search.commands.options import seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend

@@ -26,6 +26,7 @@ from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.run.turns import timed
 from bench.studies.networks import waiting
+from cpu.runtime.output import readable
 from cpu.runtime.processes.worker import CandidateError, Worker
 from graph import ModelError
 from graph.calls.compiled import CompiledModel
@@ -33,7 +34,6 @@ from graph.calls.differences import apart
 from graph.calls.turns import random_inputs
 from graph.compile import dim
 from graph.plan import ALGORITHMS, Plan
-from microkernels.scores.database import readable
 from search.commands.options import seconds, whole
 
 ROUNDS = 15

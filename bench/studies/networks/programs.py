@@ -34,9 +34,9 @@ from bench.studies.networks.bandwidth import least_seconds
 from cpu.kernel.arguments import aligned
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
+from cpu.runtime.output import readable
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError, Worker
-from microkernels.scores.database import readable
 from search.commands.options import whole
 from search.flow.generate import generate_program
 from tiling.problem import ProblemError

@@ -25,11 +25,11 @@ from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.studies.networks.models import TIMEOUT_SECONDS, Race, head, in_turns, row, summary
 from cpu.runtime.compiler.cache_folder import cache_folder
+from cpu.runtime.output import readable
 from cpu.runtime.processes.worker import CandidateError, Worker
 from graph import ModelError
 from graph.calls.compiled import CompiledModel
 from graph.plan import Plan
-from microkernels.scores.database import readable
 from search.commands.options import whole
 
 NEAR = 1e-4

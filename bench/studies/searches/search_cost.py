@@ -30,9 +30,9 @@ from bench.run.journal import alone
 from bench.run.layers import held
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
+from cpu.runtime.output import readable
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError
-from microkernels.scores.database import readable
 from search.commands.options import seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow.find import DEFAULT_TRIALS, find

@@ -10,7 +10,7 @@ import sys
 import time
 
 from cpu.runtime.compiler.cache_folder import CacheError, Entry, clear, entries, keep_limit, kernel_folder, limit_bytes
-from cpu.runtime.output import OutputError, readers_may_leave, write
+from cpu.runtime.output import OutputError, readable, readers_may_leave, write
 from cpu.runtime.plural import plural
 
 _FEW = 1 << 20  # a kernel and its source take some 50 KiB
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
             write(options.run(options))
         return 0
     except (CacheError, OutputError) as error:
-        print(error, file=sys.stderr)
+        print(readable(str(error)), file=sys.stderr)
         return 1
 
 
