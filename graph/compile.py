@@ -146,7 +146,8 @@ def _report(facts: dict[str, object]) -> str:
     lines.append(f"memory    {weights:,} bytes of weights, an arena of {arena:,} bytes; {least:,} live at once")
     lines.append(f"compiled  in {facts['compile_seconds']:.1f} s")
     rate = f": {flops / seconds_ / 1e9:.1f} GFLOP/s" if flops else ""
-    lines.append(f"time      {1e3 * seconds_:.3g} ms a call, median, {plural(threads, 'threads')} at most{rate}")
+    on = plural(threads, "threads") + " at most" * (threads > 1)
+    lines.append(f"time      {1e3 * seconds_:.3g} ms a call, median, {on}{rate}")
     steps, emitted = facts["steps"], facts["emitted"]
     assert isinstance(steps, list) and isinstance(emitted, list)
     winograd = facts["winograd"]

@@ -65,10 +65,10 @@ class Slice:
 class Step:
     """What one kernel, copy or region computes.
 
-    node: the name of the model's node, for readers. inputs: arrays in the order of the work's own; of a product x, w,
-    and those of its epilogue; of a region all that it reads of others. outputs: arrays in the order in which the work
-    writes them; of a region those that outlive it. unfused: what keeps the next step out of a product's epilogue; ""
-    for others.
+    node: the name of the model's node, for readers; of several, all names. inputs: arrays in the order of the work's
+    own; of a product x, w, and those of its epilogue; of a region all that it reads of others. outputs: arrays in the
+    order in which the work writes them; of a region those that outlive it. unfused: what keeps the next step out of a
+    product's epilogue; "" for others. last: the last of its nodes, with the operator; "" of what is no node's.
     """
 
     node: str
@@ -76,6 +76,12 @@ class Step:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     unfused: str = ""
+    last: str = ""
+
+    @property
+    def told(self) -> str:
+        """The step as messages name it."""
+        return self.last or self.node
 
     @property
     def text(self) -> str:

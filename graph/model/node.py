@@ -49,9 +49,14 @@ class Node:
     known: tuple[np.ndarray | None, ...]
     outputs: tuple[str, ...]
 
+    @property
+    def told(self) -> str:
+        """The node as messages name it. Many have a number alone for a name."""
+        return f"node {self.name} ({self.op})"
+
     def refuse(self, why: str) -> Unsupported:
         """The error that says why this node is not covered."""
-        return Unsupported(f"node {self.name} ({self.op}): {why}")
+        return Unsupported(f"{self.told}: {why}")
 
     def has(self, place: int) -> bool:
         """Whether an input is given."""

@@ -31,7 +31,7 @@ def add(reading: Reading, proto: onnx.NodeProto, node: Node, made: Made) -> None
         shape = problem.output.shape
         reading.array(proto.output[0], "f32", shape, made.shape)
         inputs = tuple(proto.input[place] for place in made.inputs)
-        reading.steps.append(Step(node.name, made.problem, inputs, (reading.own(proto.output[0]),)))
+        reading.steps.append(Step(node.name, made.problem, inputs, (reading.own(proto.output[0]),), last=node.told))
         return
     _text(reading, proto, node, made)
 
@@ -68,7 +68,7 @@ def _text(reading: Reading, proto: onnx.NodeProto, node: Node, made: Text) -> No
         reading.array(outer[array.name], declared[array.name], array.shape, given.get(array.name, array.shape))
     inputs = tuple(sources[array.name] for array in work.inputs)
     outputs = tuple(reading.own(outer[array.name]) for array in written)
-    reading.steps.append(Step(node.name, work, inputs, outputs))
+    reading.steps.append(Step(node.name, work, inputs, outputs, last=node.told))
 
 
 def _without_empty(

@@ -69,7 +69,7 @@ def _with_consumer(model: Model, place: int) -> Model | Stopped:
     if isinstance(found, Stopped):
         return found
     problem, arrays = found
-    fused = Step(f"{step.node}, {reader.node}", problem, (*step.inputs[:2], *arrays), reader.outputs)
+    fused = Step(f"{step.node}, {reader.node}", problem, (*step.inputs[:2], *arrays), reader.outputs, last=reader.last)
     # Inputs of the map may be computed after the product: so the product moves to the map.
     steps = list(model.steps)
     steps[readers[0]] = fused
@@ -86,30 +86,30 @@ def _epilogue(model: Model, step: Step, reader: Step) -> tuple[Problem, tuple[st
         return Stopped(f"its stores round to {problem.output_dtype}")
     statement, result = _one_map(program), program.assigned[-1]
     if statement is None:
-        return Stopped(f"{reader.node} is no map")
+        return Stopped(f"{reader.told} is no map")
     rounds = problem.sum_dtype != "f32" and result.dtype in _BYTES
     expression = _before_rounding(statement, result.dtype) if rounds else statement.expression
     if expression is None or not (rounds or result.dtype == "f32"):
-        return Stopped(f"{reader.node} gives {result.dtype}")
+        return Stopped(f"{reader.told} gives {result.dtype}")
     if np.prod(result.shape, dtype=object) != problem.output.elements:
-        return Stopped(f"{reader.node} repeats what the product gives")
+        return Stopped(f"{reader.told} repeats what the product gives")
     arrays = dict(zip(_names(problem), step.inputs[2:]))
     reading = _Reading(model, step, reader, statement, arrays)
     value = reading.value(expression)
     if isinstance(value, Stopped):
-        return Stopped(f"{reader.node}: {value.why}")
+        return Stopped(f"{reader.told}: {value.why}")
     before: Value = problem.epilogue.value if problem.epilogue else Sum()
     whole = Epilogue(shortened(_with_sum(value, before)))
     strange = [name for name in whole.operations if name not in (*_SYMBOLS, *FUNCTIONS)]
     if strange:
-        return Stopped(f"{reader.node}: an epilogue has no {strange[0]}")
+        return Stopped(f"{reader.told}: an epilogue has no {strange[0]}")
     text = str(whole)
     if len(reading.arrays) > MOST_ARRAYS:
-        return Stopped(f"{reader.node}: {len(reading.arrays)} arrays are more than an epilogue takes")
+        return Stopped(f"{reader.told}: {len(reading.arrays)} arrays are more than an epilogue takes")
     try:
         epilogue = parse(replace(problem, epilogue=None), text)
     except EpilogueError as error:
-        return Stopped(f"{reader.node}: {error}")
+        return Stopped(f"{reader.told}: {error}")
     fused = replace(problem, epilogue=epilogue, output_dtype=result.dtype)
     return fused, tuple(reading.arrays[name] for name in _names(fused))
 

@@ -91,7 +91,7 @@ def _together(writer: Step, reader: Step) -> Step | None:
     except ProblemError:
         return None
     inputs = tuple(sources[a.name] for a in work.inputs)
-    return Step(f"{writer.node}, {reader.node}", work, inputs, reader.outputs)
+    return Step(f"{writer.node}, {reader.node}", work, inputs, reader.outputs, last=reader.last)
 
 
 def _names(program: Sized) -> list[str]:

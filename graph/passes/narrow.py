@@ -62,7 +62,7 @@ def _split(model: Model, step: Step, found: Anchored) -> tuple[Model, list[Step]
     epilogue = (names[more[tensor.name]] for tensor in stores.problem.epilogue_arrays)
     inputs = names[anchor.x.array], weights, *epilogue
     parts = [_program(step, found.before, names)] if found.before else []
-    parts.append(Step(step.node, stores.problem, inputs, (names[stores.output],), "; ".join(stores.stopped)))
+    parts.append(Step(step.node, stores.problem, inputs, (names[stores.output],), "; ".join(stores.stopped), step.last))
     parts += [_program(step, found.after, names)] if found.after else []
     used = {name for part in parts for name in (*part.inputs, *part.outputs)}
     arrays = {**model.arrays, **{name: array for name, array in made.items() if name in used}}
@@ -79,5 +79,9 @@ def _lies(operand: Operand) -> bool:
 def _program(step: Step, part: Sized, names: Mapping[str, str]) -> Step:
     written = (array.name for array in part.assigned if array.name in part.outputs)
     return Step(
-        step.node, part, tuple(names[array.name] for array in part.inputs), tuple(names[name] for name in written)
+        step.node,
+        part,
+        tuple(names[array.name] for array in part.inputs),
+        tuple(names[name] for name in written),
+        last=step.last,
     )

@@ -90,7 +90,7 @@ def _from(model: Model, step: Step, place: int, lying: Lying, how: str | Sized |
     if isinstance(how, Sized):
         moved = f"{step.outputs[0]}, {tensor.name}"
         arrays[moved] = Array(moved, "f32", how.assigned[0].shape)
-        moves.append(Step(step.node, how, (source,), (moved,)))
+        moves.append(Step(step.node, how, (source,), (moved,), last=step.last))
         source = moved
     inputs = (*step.inputs[:place], source, *step.inputs[place + 1 :])
     after = replace(step, work=scaled, inputs=inputs)

@@ -51,7 +51,7 @@ def test_maps_after_products_are_their_epilogues():
     assert [step.unfused for step in steps] == [
         "2 steps read its output",
         "a product reads its output",
-        "pool is no map",
+        "node pool (MaxPool) is no map",
         "",
         "",
         "its output is one of the model's",
@@ -309,6 +309,8 @@ def test_the_commands_compile_and_run(tmp_path, capsys, monkeypatch):
     assert facts["seconds"] > 0 and facts["arena_bytes"] >= facts["arena_least"]
     x = whole(0, 1, 3, 16, 16)
     np.save(tmp_path / "x.npy", x)
+    assert run_main([str(folder)]) == 2
+    assert capsys.readouterr().err == "0 arrays are given for 1 input: x: give --input FILE.npy for each\n"
     assert run_main([str(folder), "--input", str(tmp_path / "x.npy"), "--save", str(tmp_path / "out")]) == 0
     (wanted,) = ReferenceEvaluator(residual_network()).run(None, {"x": x})
     assert np.load(tmp_path / "out" / "y.npy").tolist() == wanted.tolist()
