@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from cpu.runtime.output import readers_may_leave, write
+from graph.calls.arguments import given_for
 from graph.calls.compiled import CompiledModel, load_model
 from graph.calls.open_model import OpenModel
 from graph.compile import dim, once
@@ -42,6 +43,10 @@ def told(options: argparse.Namespace) -> str:
         model = load_model(options.model)
     else:
         model = compile_model(options.model, dims=once("--dim", options.dim), threads=options.threads)
+    names = list(model.inputs) if isinstance(model, OpenModel) else [array.name for array in model.inputs]
+    if len(arrays) != len(names):
+        wanted = f": {', '.join(names)}: give --input FILE.npy for each" if names else ": leave --input out"
+        raise ModelError(given_for(len(arrays), len(names)) + wanted)
     model = model.at(*arrays) if isinstance(model, OpenModel) else model
     outputs = model(*arrays)
     lines = []

@@ -87,5 +87,7 @@ def test_the_command_binds_dims_by_its_arrays(tmp_path, capsys):
     path = tmp_path / "adding.onnx"
     path.write_bytes(shape_inference.infer_shapes(adding(["n"], ["n"])).SerializeToString())
     np.save(tmp_path / "a.npy", whole(0, 5))
+    assert main([str(path)]) == 2
+    assert capsys.readouterr().err == "0 arrays are given for 2 inputs: a, b: give --input FILE.npy for each\n"
     assert main([str(path), "--input", str(tmp_path / "a.npy"), "--input", str(tmp_path / "a.npy")]) == 0
     assert "y: f32[5]" in capsys.readouterr().out
