@@ -266,7 +266,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu", help="what computes; default: cpu")
     parser.add_argument("--dtype", metavar="NAME", help=DTYPE_HELP)
     parser.add_argument("--batch", type=whole, default=1, metavar="N", help="images of every convolution; default: 1")
-    parser.add_argument("--layout", choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc")
+    parser.add_argument(
+        "--layout", type=str.lower, choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc"
+    )
     parser.add_argument(
         "--algorithm", choices=ALGORITHMS, default="direct",
         help="winograd: of 3x3 layers of stride 1, others are left out; auto: the faster one; default: direct",

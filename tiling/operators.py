@@ -102,12 +102,13 @@ def _outputs(axis: str, size: int, taps: int, stride: int, dilation: int, before
 
 
 def in_layout(problem: Problem, layout: str) -> Problem:
-    """The convolution with the axes of x, of y and of its epilogue's arrays in the order of `layout`.
+    """The convolution with the axes of x, of y and of its epilogue's arrays in the order of `layout`, "NCHW" too.
 
     Raises ProblemError.
     """
+    layout, asked = layout.lower() if isinstance(layout, str) else layout, layout
     if layout not in LAYOUTS:
-        raise ProblemError(f"conv2d: layout={layout!r:.40} must be {' or '.join(map(repr, LAYOUTS))}")
+        raise ProblemError(f"conv2d: layout={asked!r:.40} must be {' or '.join(map(repr, LAYOUTS))}")
     channels = problem.layout.index("c")
     images = problem.broadcast, problem.output
     if layout != problem.layout and any(x.shape[channels] != x.reached(problem.extents)[channels] for x in images):

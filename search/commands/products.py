@@ -221,7 +221,9 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--shape", required=True, help=shape_help)
     parser.add_argument("--epilogue", metavar="TEXT", help="what the stores do to each sum, such as 'relu(y + b)'")
-    parser.add_argument("--layout", choices=LAYOUTS, help="layout of a convolution's x and y; default: nhwc")
+    parser.add_argument(
+        "--layout", type=str.lower, choices=LAYOUTS, help="layout of a convolution's x and y; default: nhwc"
+    )
     parser.add_argument(
         "--target", choices=TARGETS, default="cpu", help="default cpu; cuda-twin runs a GPU kernel on this CPU"
     )

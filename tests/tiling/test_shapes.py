@@ -27,6 +27,7 @@ SMALL = dict(c=2, h=11, w=8, k=4, r=3, s=2)
         ("c=2 h=11 w=8 k=4 r=3 s=2 pad=same dilation=2", conv2d(**SMALL, dilation=2, padding=(2, 1))),
         ("c=2 h=11 w=8 k=4 r=3 s=2 pad=valid", conv2d(**SMALL)),
         ("c=2 h=11 w=8 k=4 r=3 s=2 layout=nchw", conv2d(**SMALL, layout="nchw")),
+        ("c=2 h=11 w=8 k=4 r=3 s=2 layout=NCHW", conv2d(**SMALL, layout="nchw")),
         ("c=2 h=11 w=8 k=4 r=3 s=2 pad_h=2 pad_left=1", conv2d(**SMALL, padding=(2, (1, 0)))),
         ("c=2 h=11 w=8 k=4 r=3 s=2 pad_bottom=1 pad_w=same", conv2d(**SMALL, padding=((0, 1), (0, 1)))),
         ("c=2 h=11 w=8 k=4 r=3 s=2 stride_h=2 dilation_w=3", conv2d(**SMALL, stride=(2, 1), dilation=(1, 3))),

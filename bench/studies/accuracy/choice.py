@@ -184,7 +184,9 @@ def _parser() -> argparse.ArgumentParser:
         help="candidates a layer, the choice included; default 16",
     )
     parser.add_argument("--dtype", default="f32", metavar="NAME", help=CPU_DTYPE_HELP)
-    parser.add_argument("--layout", choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc")
+    parser.add_argument(
+        "--layout", type=str.lower, choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc"
+    )
     parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as choice.md")
     return parser

@@ -116,7 +116,7 @@ def test_the_repeat_command_repeats(capsys):
     "arguments, message",
     [
         (["--shape", "resnet18:R99"], "R99"),
-        (["--shape", SHAPE + ",layout=nchw", "--layout", "nhwc"], "give one of them"),
+        (["--shape", SHAPE + ",layout=nchw", "--layout", "NHWC"], "give one of them"),
         (["--shape", "resnet99:R1"], "there is no suite 'resnet99'"),
         (["--shape", "c=8,h=12,w=12,k=16,r=3"], "the shape lacks s"),
         (["--shape", "c=8,h=12,w=12,k=16,r=3,s=3,colour=4"], "colour"),
