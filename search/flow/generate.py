@@ -309,3 +309,5 @@ def _check_tuning(tune: object, budget: object) -> None:
         raise ProblemError(f'tune={tune!r} must be "model" or "measure"')
     if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not 0 < budget < 1e6:
         raise ProblemError(f"budget={budget!r} must be a number of seconds above 0")
+    if tune == "model" and budget != DEFAULT_BUDGET:
+        raise ProblemError(f"budget={budget!r} means nothing to tune='model': leave it out, or give tune='measure' too")

@@ -113,7 +113,8 @@ def test_a_peak_that_falls_marks_a_visit_and_a_lasting_fall_does_not():
     assert peaks.marked(Timing((1.0,), 10.0, BUSY)).disturbed == BUSY
 
 
-SMALL = dict(c=4, h=6, w=6, k=8, r=1, s=1, isa="portable", tune="measure", budget=2.0)
+BY_MODEL = dict(c=4, h=6, w=6, k=8, r=1, s=1, isa="portable")
+SMALL = dict(**BY_MODEL, tune="measure", budget=2.0)
 
 
 @pytest.fixture
@@ -121,7 +122,7 @@ def kept_in_doubt():
     """The choice that a disturbed search left for SMALL, with rivals; and its place in the store."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of a machine that is busy now
-        kernel = generate_conv(**{**SMALL, "tune": "model"})
+        kernel = generate_conv(**BY_MODEL)
     backend = cpu_backend("portable")
     schemes = backend.candidates(kernel.problem)[:3]
     key, kind = backend.key(kernel.problem), backend.kind("measure", kernel.problem)
@@ -143,7 +144,7 @@ def test_a_choice_in_doubt_stays_while_the_machine_is_busy(kept_in_doubt, monkey
 def test_the_models_choice_measures_nothing_however_doubtful(kept_in_doubt, monkeypatch):
     schemes, *_ = kept_in_doubt
     monkeypatch.setattr("search.evaluator.cpu.backend.busy", lambda threads: pytest.fail("nobody asked"))
-    kernel = generate_conv(**{**SMALL, "tune": "model", "budget": 3.0})
+    kernel = generate_conv(**BY_MODEL)
     assert kernel.scheme == schemes[2] and kernel.timing.disturbed
 
 

@@ -71,7 +71,7 @@ def test_what_a_measured_search_chose_is_what_a_plain_call_returns():
     key, timing = cpu_backend("portable").key(predicted.problem), Timing((1e-3,), 1.0)
     other = next(s for s in cpu_backend("portable").candidates(predicted.problem) if s.text != predicted.scheme.text)
     store.choose(key, "measure", other.text, timing)
-    kernel = generate_conv(**shape, isa="portable", budget=1.0)  # other arguments: the call is not remembered
+    kernel = generate_conv(**shape, isa="portable", layout="NHWC")  # other arguments: the call is not remembered
     assert (kernel.scheme.text, kernel.timing) == (other.text, timing)
 
 
@@ -128,6 +128,7 @@ def target_without_compiler(*wanted, **more):
         (dict(threads=10**20), "threads must be a whole number from 1"),
         (dict(budget="30"), "budget='30' must be a number of seconds above 0"),
         (dict(budget=float("nan")), "budget=nan"),
+        (dict(budget=5), "budget=5 means nothing to tune='model': leave it out, or give tune='measure' too"),
         (dict(isa=["avx2"]), "must be the name of an instruction set"),
         (dict(w=1 << 30), "the largest supported"),
         (dict(transposed=True), "a transposed convolution is not covered"),
@@ -146,7 +147,7 @@ def target_without_compiler(*wanted, **more):
         (dict(padding="full"), "padding='full'"),
         (dict(r=None), "r is missing: give h and r, or neither"),
         (dict(tune="fast"), 'tune=\'fast\' must be "model" or "measure"'),
-        (dict(layout="hwcn"), "layout='hwcn' must be 'nhwc' or 'nchw'"),
+        (dict(layout="HWCN"), "layout='HWCN' must be 'nhwc' or 'nchw'"),
         (dict(dtype="int8", target="cuda"), "dtype 'int8' is not covered on a GPU: f16, bf16, tf32 and f32 are"),
         (dict(isa="sse9"), "unknown instruction set 'sse9'"),
     ],
