@@ -85,7 +85,9 @@ def _mul(a: Bounded, b: Bounded) -> Bounded:
 def _round_mul(a: Bounded, b: Bounded) -> Bounded:
     product = _mul(a, b)
     exact = (a.error == 0) & (b.error == 0) & (np.abs(product.value) < 2.0**22)
-    return Bounded(np.rint(product.value), np.where(exact, 0.0, 4 * product.error + 1))
+    # Else kernels may be off by 2 ulp of the product, and round it to the next whole number.
+    error = product.error + 4 * UNIT * np.abs(product.value) + 1
+    return Bounded(np.rint(product.value) + 0.0, np.where(exact, 0.0, error))
 
 
 def _div(a: Bounded, b: Bounded) -> Bounded:

@@ -148,7 +148,7 @@ _MEANING: dict[str, Callable[..., Any]] = {
     "gelu_tanh": lambda v: v * _sigmoid(2 * np.sqrt(2 / np.pi) * (v + 0.044715 * v**3)),
     "clamp": _clamp,
     "where": np.where,
-    "round_mul": lambda a, b: np.rint(a * b),
+    "round_mul": lambda a, b: np.rint(a * b) + 0.0,
     **{dtype: lambda v, dtype=dtype: _stored(v, dtype) for dtype in NUMPY},
 }
 

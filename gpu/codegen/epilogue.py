@@ -21,7 +21,7 @@ _FUNCTIONS = {
     "leaky_relu": ("float v, float slope", "v < 0.0f ? v * slope : v", ()),
     "hardsigmoid": ("float v", "relu6_of(v + 3.0f) * (1.0f / 6.0f)", ("relu6",)),
     "hardswish": ("float v", "v * hardsigmoid_of(v)", ("hardsigmoid",)),
-    "round_mul": ("float a, float b", "(float)rint((double)a * b)", ()),
+    "round_mul": ("float a, float b", "(float)rint((double)a * b) + 0.0f", ()),
     "abs": ("float v", "fabsf(v)", ()),
     "exp": ("float v", "expf(v)", ()),
     "tanh": ("float v", "tanhf(v)", ()),

@@ -39,7 +39,7 @@ VALUES_OF_NUMBERS(u64, unsigned long long)
     DEVICE type floor_##dtype(type v) { return floor##f(v); } \
     DEVICE type ceil_##dtype(type v) { return ceil##f(v); } \
     DEVICE type round_##dtype(type v) { return rint##f(v); } \
-    DEVICE type round_mul_##dtype(type a, type b) { return (type)rint((double)a * (double)b); } \
+    DEVICE type round_mul_##dtype(type a, type b) { return (type)rint((double)a * (double)b) + 0; } \
     DEVICE type sqrt_##dtype(type v) { return sqrt##f(v); } \
     DEVICE type rsqrt_##dtype(type v) { return 1 / sqrt##f(v); } \
     DEVICE type exp_##dtype(type v) { return exp##f(v); } \

@@ -32,7 +32,7 @@ SHARED |= {"log1p", "round_mul"}
 
 # Lane by lane: the expression of a lane a, or of two, a and b. {f} is the suffix of the C library for floats.
 LANE_BY_LANE = {name: f"__builtin_{name}{{f}}(a)" for name in ("sqrt", "floor", "ceil")}
-LANE_BY_LANE |= {"round": "__builtin_rint{f}(a)", "pow": "pow{f}(a, b)", "round_mul": "__builtin_rint{f}(a * b)"}
+LANE_BY_LANE |= {"round": "__builtin_rint{f}(a)", "pow": "pow{f}(a, b)", "round_mul": "__builtin_rint{f}(a * b) + 0"}
 LANE_BY_LANE |= {name: f"{name}{{f}}(a)" for name in ("exp", "expm1", "log", "log1p", "tanh", "erf")}
 LANE_BY_LANE |= {name: f"{name}{{f}}(a)" for name in ("sin", "cos", "tan", "asin", "acos", "atan")}
 LANE_BY_LANE |= {name: f"{name}{{f}}(a)" for name in ("sinh", "cosh", "asinh", "acosh", "atanh")}

@@ -144,7 +144,7 @@ def _in_f32(
     """What is added to a sum, by what it is then multiplied, and the zero point, where f32 has the same results.
 
     It has where all is known, and every sum that bytes can give is a whole number up to 2^24, before and after the
-    addition: such are exact, and `round_mul` rounds their product once.
+    addition: such are exact, and `round_mul` rounds their product once. Products beyond its range saturate.
     """
     numbers = [found for found in (node.known[place] for place in scales) if found is not None]
     added = node.known[bias] if node.has(bias) else np.zeros(1, np.int32)

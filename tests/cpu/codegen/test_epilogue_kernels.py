@@ -219,6 +219,21 @@ def test_a_product_is_rounded_once_to_a_whole_number(isa):
     assert np.array_equal(kernel(np.ones((1, 1), np.float32), values, scale=scale.reshape(-1)), wanted.reshape(1, -1))
 
 
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+def test_a_product_is_rounded_to_a_whole_number_below_2_to_the_22(isa):
+    """To the edge it is exact and zeros are +0; beyond it is within the bound, also of products that f32 holds."""
+    inside = [2**22 - 0.5, 2**22 - 1.5, 2**22 - 0.25, 2**21 + 0.5, 0.3, 0.5, 1.5, 0.0]
+    edges = [2**22, 2**22 + 0.5, 2**22 + 1, 2**23 - 1, 6e6 + 0.5, 2**24 + 2, 2**30 + 128, 2**31 - 128, 2.0**120]
+    y = np.array([sign * v for v in (*inside, *edges) for sign in (1, -1)], np.float32)
+    problem = fused(matmul(m=1, n=y.size, k=1), "round_mul(y, scale)")
+    kernel = kernel_of(problem, "R(n) S(c) V(n,{v})", isa)
+    arrays = np.ones((1, 1), np.float32), y.reshape(1, -1), np.ones(y.size, np.float32)
+    (found,), (wanted,), (bound,) = kernel(*arrays), reference(problem, *arrays), exact_bound(problem, *arrays)
+    assert wanted.tolist() == np.rint(y.astype(float)).tolist()
+    assert np.array_equal(bound == 0, np.abs(y) < 2**22) and not beyond(found, wanted, bound).any()
+    assert not np.signbit(found[found == 0]).any()
+
+
 def test_the_oracle_is_the_definition():
     """Each function of the reference against another way to write it."""
     values = np.linspace(-4, 4, 64).reshape(1, -1)

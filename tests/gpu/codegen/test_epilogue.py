@@ -46,6 +46,13 @@ def test_the_sums_of_wgmma_are_finished_alike():
     assert check_on_twin(wgmma_scheme(fused(CONV, "relu(y*scale + b + z)"))) == 0
 
 
+def test_what_is_rounded_to_zero_has_no_sign():
+    problem = fused(matmul(m=32, n=40, k=8, dtype="tf32"), "round_mul(y, 0.25)")
+    x, w = np.full(problem.broadcast.shape, 0.125, np.float32), np.full(problem.vector.shape, -1, np.float32)
+    found = run_on_twin(emit(product_scheme(problem)), x, w).output  # of -1, times a quarter
+    assert not found.any() and not np.signbit(found).any()
+
+
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_functions_are_near_what_float64_gives(function):
     """Inputs from -6 to 6; the output is f32, so what is seen is the function's own error."""

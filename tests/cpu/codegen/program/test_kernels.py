@@ -170,6 +170,18 @@ def test_zeros_keep_their_signs(isa):
         assert not values.any() and (np.signbit(values) == np.signbit(x)).all(), name
 
 
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("isa", ISAS)
+def test_a_product_is_rounded_to_a_whole_number_as_defined(isa, dtype):
+    """To the edge of the range that f32 has. A zero is +0."""
+    program = sized(read(f"x: {dtype}; y[i] = round_mul(x[i], 1)"), {}, {"x": (20,)})
+    ends = np.array([2**22 - 0.5, 2**22 - 1.5, 2**22 - 0.25, 2**21 + 0.5, 1.5, 0.5, 0.3, 0.25, 2**-20, 0])
+    arrays = {"x": stored(np.concatenate([ends, -ends]), dtype)}
+    (found,), wanted = outputs(program, isa, arrays).values(), evaluate(program, arrays)["y"]
+    assert found.tolist() == wanted.tolist() == np.rint(arrays["x"]).tolist()
+    assert not np.signbit(found[found == 0]).any() and not np.signbit(wanted[wanted == 0]).any()
+
+
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("dtype", ["s64", "u64", "s32", "u32", "s16", "u16", "s8", "u8"])
 def test_whole_numbers_of_any_width_are_numpys(isa, dtype):
