@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from random import Random
 
 import numpy as np
@@ -23,8 +22,6 @@ from tests.support.models.random_graphs.graphs import Drawn, random_graph
 from tests.support.models.steps import outputs_of
 from tiling.problem import Problem
 
-LOOPS = find_spec("onnxruntime") is not None  # which knows what they give
-
 
 def times(random: Random) -> Callable[[Problem], float]:
     """Made-up times, by which some convolutions want their channels first and others last."""
@@ -39,13 +36,13 @@ def check(found: list[np.ndarray], drawn: Drawn, seed: int) -> None:
 
 def check_steps(seed: int) -> None:
     """What reading, fusing, grouping, layouts and joins make of a model, without a compiler."""
-    drawn = random_graph(Random(seed), 10, LOOPS)
+    drawn = random_graph(Random(seed), 10)
     model = joined_in_place(with_layouts(fused(read(drawn.model)), times(Random(seed))))
     check(outputs_of(model, drawn.feeds), drawn, seed)
 
 
 def check_compiled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn, random = random_graph(Random(seed), 8, LOOPS), Random(seed)
+    drawn, random = random_graph(Random(seed), 8), Random(seed)
     monkeypatch.setattr(plan, "choices", choices_with(times(random)))
     monkeypatch.setattr(in_place, "ALIGNMENT", random.choice((64, 4)))
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 64)  # so that small loops are shared among threads too

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from tests.support.models.random_graphs.drawing import Drawing, Impossible, Value
+from tests.support.models.random_graphs.drawing import Drawing, Value
 
 
 def _mapped(d: Drawing, inputs: list[Value], scope: str) -> tuple[list[onnx.NodeProto], str]:
@@ -53,8 +53,6 @@ def branch(d: Drawing) -> None:
 
 def loop(d: Drawing) -> None:
     """Two states, which may change places, a stack of what each turn computes, and the number of the turn."""
-    if not d.loops:
-        raise Impossible
     x, y = _alike(d)
     pick, scope = d.random, d.fresh("turn")
     inside = [replace(value, name=f"{scope}{place}") for place, value in enumerate((x, y))]

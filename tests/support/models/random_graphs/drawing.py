@@ -45,7 +45,6 @@ class Drawing:
     """What is drawn so far."""
 
     random: Random
-    loops: bool
     values: list[Value] = field(default_factory=list)
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: dict[str, np.ndarray] = field(default_factory=dict)

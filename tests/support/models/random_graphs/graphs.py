@@ -38,9 +38,9 @@ class Drawn:
     feeds: dict[str, np.ndarray]
 
 
-def random_graph(random: Random, nodes: int = 8, loops: bool = True) -> Drawn:
+def random_graph(random: Random, nodes: int = 8) -> Drawn:
     """A model of so many operators at most, with several inputs and outputs."""
-    drawing = Drawing(random, loops)
+    drawing = Drawing(random)
     pick = drawing.random
     shapes = [(pick.choice((1, 1, 2)), pick.choice((1, 3, 4, 8, 16, 17)), pick.randint(1, 9), pick.randint(1, 19))]
     shapes += pick.sample([(pick.randint(1, 9), pick.choice((1, 5, 16, 24))), (pick.randint(1, 33),), shapes[0]], 1)
