@@ -181,11 +181,10 @@ def page(results: Sequence[Race], command: str, versions: str) -> str:
         "",
         f"Written by `{command}` on `{fingerprint(host())}` with {plural(host().cores, 'cores')}, {compiler.kind} "
         f"{compiler.version}, {versions}. float32, warm, {ROUNDS} turns of {1e3 * TURN_SECONDS:g} ms, "
-        "those of one program in one process, "
-        "medians. A call is that of a Python user; the kernel alone is timed in C. GB/s are of the bytes of the arrays "
-        "that a program takes and gives, beside their share of what the same threads read and write of so many bytes "
-        "again and again. All arrays begin with a cache line. `/ bare` is the time of the kernel over that of the same "
-        "one without what it has fused.",
+        "those of one program in one process, medians. A call is that of a Python user; the kernel alone is timed in "
+        "C. GB/s are of the bytes of the arrays that a program takes and gives, beside their share of what the same "
+        "threads read and write of so many bytes again and again. All arrays begin with a "
+        "cache line. `/ bare` is the time of the kernel over that of the same one without what it has fused.",
     ]
     heads = ["program", "call µs", "kernel µs", "GB/s", "% of bandwidth", "/ bare"]
     heads += [*(f"{_title(peer)} µs" for peer in peers), "fastest / ours"]
