@@ -10,6 +10,7 @@ Read in this order:
     nests      loops whose points need nothing of each other
     walk       the statements of a kernel, one after the other
     writes     which arrays a kernel writes to
+    spans      between which places it does
     rewrite    the changes that passes share
     lanes      which lanes of its operands an instruction brings together
     passes     what a pass is, and a kernel after each of a list

@@ -31,6 +31,7 @@ from tiling.loops.language import (
     Seen,
     Statement,
 )
+from tiling.loops.spans import Spans, overlap, spans_of
 from tiling.loops.walk import bodies, walk
 from tiling.loops.writes import Effects, effects_of, loaded_from, shown_by, stored_to, with_memory
 
@@ -67,15 +68,23 @@ def _is_shared(alloc: Alloc) -> bool:
 
 @dataclass(frozen=True)
 class _Access:
-    """A statement reads an array, or writes to it. alone: only the first thread does."""
+    """A statement reads an array, or writes to it. alone: only the first thread does. spans: those seen of a write."""
 
     array: str
     writes: bool
     alone: bool
+    spans: Spans | None = None
 
     def meets(self, other: _Access) -> bool:
-        """Whether one thread may need what another one writes. What nobody reads in between is written once."""
-        return self.array == other.array and self.writes != other.writes and not (self.alone and other.alone)
+        """Whether one thread may need what another one writes, or writes over it.
+
+        Two statements write one element only where that is seen: those of a program write each once.
+        """
+        if self.array != other.array or (self.alone and other.alone):
+            return False
+        if self.spans is not None and other.spans is not None:
+            return overlap(self.spans, other.spans)
+        return self.writes != other.writes
 
 
 _Accesses = frozenset[_Access]
@@ -133,6 +142,9 @@ class _Team:
         for writes, names in ((True, written), (False, read)):
             arrays = with_memory(names, self.shown) & self.shared
             yield from (_Access(array, writes, alone) for array in arrays)
+        for array, spans in spans_of(block):
+            if array in self.shared:
+                yield _Access(array, True, alone, spans)
 
 
 def _meet(before: _Accesses, now: _Accesses) -> bool:

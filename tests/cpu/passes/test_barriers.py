@@ -35,6 +35,7 @@ from tiling.loops.language import (
     If,
     Kernel,
     Load,
+    Number,
     Seen,
     Statement,
     Store,
@@ -129,6 +130,20 @@ def swapped(*made: Statement, functions: tuple[Function, ...] = ()) -> Kernel:
     read = For("i", ZERO, constant(8), 1, (Store("Y", (at,), Load("M", (constant(7) - at,))),), "core")
     make = For("i", ZERO, constant(8), 1, made, "core")
     return Kernel((x, y), (Alloc(m, ZERO), make, read), functions)
+
+
+@pytest.mark.parametrize("start, barriers", [(0, 1), (8, 0)])
+def test_what_is_written_again_is_waited_for(start, barriers):
+    """The second loop begins at the end, so its threads write over what others have written; or behind all that."""
+    x, y = (Buffer(name, (16,), ("i",)) for name in "XY")
+    at = variable("i")
+    once = For("i", ZERO, constant(8), 1, (Store("Y", (at,), Number(0)),), "core")
+    again = For("i", ZERO, constant(8), 1, (Store("Y", (constant(7 + start) - at,), Load("X", (at,))),), "core")
+    kernel = place_barriers(share_threads(Kernel((x, y), (once, again)), True))
+    assert [type(s) for s in kernel.body] == [For, *[Barrier] * barriers, For]
+    given, found = np.arange(16, dtype=np.float32), np.full(16, -1, np.float32)
+    interpret(kernel, {"X": given, "Y": found}, threads=3)
+    np.testing.assert_array_equal(found[start : start + 8], given[7::-1])
 
 
 def test_what_a_function_of_a_function_writes_is_waited_for():
