@@ -71,7 +71,7 @@ def test_a_branch_is_taken_in_c(condition, threads):
 @pytest.mark.parametrize("condition", [True, False])
 def test_a_branch_whose_condition_is_known_is_its_nodes_alone(condition):
     compiled = same(branches(), {"x": whole(0, 5, 6), "c": np.array(condition)}, known={"c": np.array(condition)})
-    assert "if (*(const" not in compiled.source and len(compiled.explained) == (4 if condition else 2)
+    assert "if (*(const" not in compiled.source and len(compiled.explained) == (3 if condition else 2)
 
 
 def test_branches_of_different_shapes_are_refused():
