@@ -1,4 +1,4 @@
-"""The GPU target: it turns a scheme with a matrix instruction into a CUDA kernel, and runs the kernel's text on a CPU.
+"""The GPU target: it turns a scheme or a program into a CUDA kernel, and runs the kernel's text on a CPU.
 
 In this folder:
 

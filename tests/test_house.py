@@ -226,17 +226,42 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     return found
 
 
+def expanded(name: str) -> set[str]:
+    """The rooms that a name stands for: `x.*` for a package with all its rooms."""
+    package = name.removesuffix(".*")
+    return {other for other in ROOMS if f"{other}.".startswith(f"{package}.")} if name != package else {name}
+
+
 def may_import(room: str) -> set[str]:
     """The rooms that the table allows a room, itself included."""
-    allowed = {room}
-    for name in ROOMS[room]:
-        package = name.removesuffix(".*")
-        allowed |= (
-            {other for other in ROOMS if other == package or other.startswith(f"{package}.")}
-            if name != package
-            else {name}
-        )
-    return allowed
+    return {room, *(other for name in ROOMS[room] for other in expanded(name))}
+
+
+def on_the_page() -> dict[str, set[str]]:
+    """The rooms of the table of docs/architecture.md, and which it allows each, itself included."""
+
+    def named(text: str, package: str) -> list[str]:
+        names = re.findall(r"`([\w.]+?(?:\.\*)?)`", text)
+        return [name if name.partition(".")[0] in PACKAGES else f"{package}.{name}" for name in names]
+
+    found: dict[str, set[str]] = {}
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for package, cell in re.findall(r"^\| `(\w+)/` \| [^|]* \| (.*←.*) \|$", page, re.M):
+        last, before = "", set()
+        for entry in cell.split(" · "):
+            left, _, right = entry.partition("←")
+            allowed = {room for name in named(right, package) for room in expanded(name)}
+            allowed |= before if "these" in right or "the same" in right else set()
+            allowed |= {last} if "these" in right else set()
+            for last in named(left, package):
+                assert last not in found
+                found[last] = {last} | allowed
+            before = allowed
+    return found
+
+
+def test_the_page_has_the_same_table():
+    assert on_the_page() == {room: may_import(room) for room in ROOMS}
 
 
 def test_every_folder_of_modules_is_a_room():
