@@ -91,17 +91,17 @@ def generate_conv(
     the faster of the two algorithms.
 
     target="cuda" gives a `gpu.runtime.kernel.Kernel` for this process's GPU. Its arrays are CuPy arrays or DLPack
-    tensors of `dtype`: "f16" (the default), "bf16", "tf32" (float32 arrays) or, without tensor cores, "f32", with w
-    channels last, (K,R,S,C).
+    tensors of `dtype`: "f16" (the default), "bf16", "tf32" (float32 arrays) or, without tensor cores, "f32". w is
+    (K,R,S,C), with layout="nchw" (K,C,R,S).
     target="cuda-twin" gives the same kernel as a function of NumPy arrays, which a CPU computes thread by thread. It is
     for small shapes, untimed, and takes the model's choice. threads, isa and algorithm are for the CPU only.
 
     Not covered, and refused before anything is compiled: transposed convolutions; a depth `d` (3-D).
     Raises ProblemError for these and for a shape or epilogue that cannot be computed, ToolchainError without a C
     compiler, CacheError or StoreError where files cannot be kept. A search raises TuningError where no candidate runs,
-    and CandidateError where none passes its last check. A GPU raises SchemeError for an operator that is no matrix
-    product, DeviceError without a GPU, CompileError without NVRTC (the twin needs neither), and WorkerError where the
-    device fails. All errors can be imported from `search`.
+    and CandidateError where none passes its last check. A GPU raises SchemeError for tf32 with groups or
+    layout="nchw", DeviceError without a GPU, CompileError without NVRTC (the twin needs neither), and WorkerError where
+    the device fails. All errors can be imported from `search`.
     """
     if transposed:
         raise ProblemError("a transposed convolution is not covered: only forward ones of 1 or 2 dimensions are")
