@@ -9,7 +9,7 @@ from tiling.tensor import Tensor, Window
 
 MATMUL_REQUIRED = ("m", "n", "k")
 DEFAULT_LAYOUT = "nhwc"
-# The axes of each array of a product in their order, and those of an input that is transposed.
+# The order of the axes of each array of a product: the usual one, and that of a transposed input.
 _ORDERS = {"a": ("mk", "km"), "b": ("kn", "nk"), "c": ("mn", "")}
 
 
@@ -90,7 +90,7 @@ def _orders(product: Original, tensor: Tensor) -> tuple[str, str]:
 
 
 def order_of(product: Original, tensor: Tensor) -> str:
-    """The axes of an array of a matrix product as they lie, and how long those are that are longer: `ml36k`."""
+    """The axes of a product's array in memory order, each with its length where memory is longer: `ml36k`."""
     axes = [index.terms[0][0] for index in tensor.indices]
     pairs = zip(axes, tensor.shape)
     return "".join(axis if size == product.extents[axis] else f"{axis}{size}" for axis, size in pairs)

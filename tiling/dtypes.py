@@ -18,7 +18,7 @@ OUTPUT_DTYPES = {
     "int8": ("s32", "f32", "u8", "s8"),
 }
 OUTPUT_DTYPE = {dtype: outputs[0] for dtype, outputs in OUTPUT_DTYPES.items()}
-# The dtypes of single numbers of x (a) and of the weights (b), and that of a sum of their products.
+# The dtype of a number of x (a), the dtype of a number of the weights (b), and the dtype of a sum of their products.
 OPERAND_DTYPES = {dtype: ("u8", "s8") if dtype == "int8" else (dtype, dtype) for dtype in DTYPE_BYTES}
 SUM_DTYPE = dict.fromkeys(DTYPE_BYTES, "f32") | {"int8": "s32"}
 # A lane of a vector is a float, a sum of 32 bits, or a word of narrow numbers.
@@ -36,7 +36,7 @@ _NAMES = {
     "tfloat32": "tf32",
     "int8": "int8",
 }
-# As the dtype of the output int8 means s8. As that of the inputs it means x of u8 and weights of s8.
+# For the output, int8 means s8. For the inputs, int8 means that x is u8 and the weights are s8.
 _OUTPUT_NAMES = _NAMES | {"int32": "s32", "uint8": "u8", "int8": "s8"}
 
 

@@ -23,8 +23,9 @@ from tiling.problem import Problem, ProblemError
 from tiling.value import Apply, Array, Epilogue, Number, Sum, Value, parts
 
 # The functions and their numbers of arguments. Names and definitions are PyTorch's, as in clamp(v, low, high). gelu is
-# the exact form with erf, gelu_tanh that of `approximate="tanh"`. round_mul(y, s) is the whole number nearest to y*s,
-# which is not rounded before, where |y*s| is below 2^22. From there on it is y*s, off by at most 2 ulp. A zero is +0.
+# the exact form with erf, gelu_tanh that of `approximate="tanh"`. Where |y*s| < 2^22,
+# round_mul(y, s) is the whole number nearest to the exact y*s. For larger products it is y*s with an error of at most
+# 2 ulp. A zero is +0.
 FUNCTIONS = {
     **{"relu": 1, "relu6": 1, "leaky_relu": 2, "hardsigmoid": 1, "hardswish": 1},
     **{"abs": 1, "min": 2, "max": 2, "clamp": 3, "round_mul": 2},

@@ -1,11 +1,11 @@
-"""How register tiles reach the arrays of a problem: in which order x lies for them, what a vector of it holds, whether
-they store transposed.
+"""How register tiles reach the arrays of a problem: the order of the axes of x, what a vector of x holds, and whether
+tiles are transposed before they are stored.
 
     access_of(problem) -> Access          the one answer that passes, the check of schemes, model and search ask for
 
-A tile unrolls points of `row_dims` as its rows: they share the vector input, of which a vector is read for all of them.
-Its vectors lie along `vector_dim`. `looped_dims` are looped over, as each of their points has vectors of its own. The
-broadcast input is read number by number, each for a whole vector, unless it moves with `vector_dim`.
+A tile unrolls points of `row_dims` as its rows. All rows share each vector that is loaded from the vector input. The
+vectors lie along `vector_dim`. `looped_dims` are loops, since each of their points has vectors of its own. The
+broadcast input is loaded one number at a time and broadcast, unless its index moves with `vector_dim`.
 """
 
 #     conv2d nhwc        x (N,H,W,C)   y (N,H,W,K)   broadcasts x[…, c]; vectors along k; stores y as it lies
@@ -42,7 +42,7 @@ class Access:
     weights_broadcast: tiles read vectors of the first input where it lies, and broadcast the packed input.
     panel_dim: the output dim that the packed input is cut into micropanels along.
     by_matrix: an element is a dot group of a matrix instruction, which is longer than a vector's lane.
-    element_bytes: bytes of an element of the inputs: of a number, or of a dot group, which fills a lane at least.
+    element_bytes: bytes of an element of the inputs, which is a number, or a dot group of at least a lane.
     x_bytes, output_bytes: bytes of an element of x and of the output in memory.
     """
 

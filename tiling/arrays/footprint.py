@@ -54,7 +54,7 @@ def _lines(count: int, line: int) -> int:
 def read_share(problem: Problem, tensor: Tensor, extents: Mapping[str, int]) -> float:
     """The share of its footprint that a tile of `extents` points per dim reads of a tensor, on average over all tiles.
 
-    What falls on padding is left out: pixels of x, and the weights of a tap that lies on padding for a whole tile.
+    Padding is left out: pixels of x outside the image, and the weights of a tap that lies on padding for a whole tile.
     """
     share = 1.0
     for window in problem.windows:
@@ -67,8 +67,9 @@ def read_share(problem: Problem, tensor: Tensor, extents: Mapping[str, int]) -> 
 
 @lru_cache(maxsize=4096)
 def _inside(window: Window, rows: int, taps: int, height: int, width: int) -> float:
-    """For blocks of `height` outputs and `width` taps the share of their pixels that are no padding; of width 0, the
-    share of all taps that some output of a block has inside.
+    """The share of pixels that are not padding, in blocks of `height` outputs and `width` taps.
+
+    For width 0: the share of all taps that lie inside for at least one output of a block.
     """
     found = total = 0
     for first in range(0, rows, height):

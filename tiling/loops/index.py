@@ -1,6 +1,6 @@
 """Index expressions: whole numbers over loop variables, such as `2*h + r - 1` or `worker / 4 % 2`.
 
-An index is a sum of terms and a number. A term is a variable or a `Part`: what is no sum, such as a quotient. Equal
+An index is a sum of terms and a number. A term is a variable or a `Part`, an operation such as a quotient. Equal
 sums compare equal, whatever the order of their terms.
 """
 
@@ -16,7 +16,7 @@ Range = tuple[int, int]  # the least and the largest value, both included
 class Part:
     """One operation on indices: "*", "/" or "%" by a positive number (rounded down), "min", "max", or "^".
 
-    "^", exclusive or of the bits, is of two numbers that are not negative.
+    "^" is the exclusive or of the bits. Both of its operands are at least 0.
     """
 
     operation: str
@@ -93,7 +93,7 @@ class Index:
 
     @property
     def is_sum(self) -> bool:
-        """Whether the index has more than one summand."""
+        """Whether the index is a sum of several terms, or of a term and a number."""
         return len(self.terms) + bool(self.offset) > 1
 
     def coefficient(self, name: str) -> int:

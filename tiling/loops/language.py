@@ -27,7 +27,7 @@ PACKED = ("packed",)  # the axes of a buffer whose numbers lie in the order in w
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number of a dtype: that in which it is computed with."""
+    """A number, and the dtype in which it is computed."""
 
     value: float
     dtype: str = "f32"
@@ -43,21 +43,21 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """What `Let` or `Set` has given a name: a scalar or a vector."""
+    """A scalar or a vector, by the name that `Let` or `Set` has given it."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """An index as a number: a whole one of 64 bits."""
+    """The value of an index, as a whole number of 64 bits."""
 
     index: Index
 
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """A value where all the conditions hold, else another one. The other of both is not computed."""
+    """One value where all the conditions hold, else another one. Only the chosen value is computed."""
 
     conditions: tuple[Condition, ...]
     value: Value
@@ -92,14 +92,14 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class Immediate:
-    """A whole number as an operand. What is part of an instruction itself is known once loops are unrolled."""
+    """A whole number as an operand. It is part of the instruction itself, and a constant once loops are unrolled."""
 
     number: Index
 
 
 @dataclass(frozen=True, slots=True)
 class Stride:
-    """How far two places of a buffer lie apart that differ by `at`: an operand in bytes."""
+    """The distance in bytes between two places of a buffer whose indices differ by `at`: an operand."""
 
     buffer: str
     at: tuple[Index, ...]
@@ -161,7 +161,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """The memory of a buffer begins at a multiple of so many bytes, which only a call knows; or it `does` not."""
+    """The memory of a buffer begins at a multiple of so many bytes; where `does` is False, it does not."""
 
     buffer: str
     bytes: int
@@ -180,8 +180,8 @@ class Buffer:
     axes: a name for each axis, for readers. memory: "global"; "shared" by the workers of a GPU's block; a worker's
     "own"; "stack", of a function while it runs; "registers"; or "tile", a tile register whose shape `Shape` has set.
 
-    extents: where they are known only when the kernel runs: indices over the kernel's numbers. The shape is then the
-    largest one. Empty: the shape is all there is to know.
+    extents: indices over the kernel's numbers, where the extents are known only when the kernel runs. `shape` then has
+    the largest extents. Empty: `shape` has the extents.
     """
 
     name: str
@@ -207,12 +207,12 @@ class Buffer:
 
     @property
     def sizes(self) -> tuple[Index, ...]:
-        """The extent of each axis, whenever it is known."""
+        """The extent of each axis, fixed or known only when the kernel runs."""
         return self.extents or tuple(map(constant, self.shape))
 
     @property
     def steps(self) -> tuple[Index, ...]:
-        """As `strides`, where extents may be known only when the kernel runs."""
+        """Elements between neighbours along each axis, also where extents are known only when the kernel runs."""
         steps, elements = [], constant(1)
         for extent in reversed(self.sizes):
             steps.append(elements)
@@ -236,8 +236,8 @@ class For:
     """`body` for start, start + step, … below stop. A loop of another kind than "serial" may run in any order.
 
     kind: "serial", "unrolled" or "vector"; or the workers that run it side by side: "core", "block", "warp", "lane" …
-    dim: the dim of the problem that the loop walks, "" for none. limit: iterations from there on change nothing that
-    is needed, so a pass may end the loop there; None where all are needed.
+    dim: the dim of the problem that the loop walks, "" for none. limit: the iterations
+    from this one on change nothing that is needed, so a pass may end the loop there; None where all are needed.
     """
 
     name: str
@@ -281,7 +281,9 @@ class Along:
 
 @dataclass(frozen=True, slots=True)
 class StagedPart:
-    """`body` reads this part of a buffer, and may work on a nearer copy of it. By itself a stage only runs `body`."""
+    """`body` reads this part of a buffer. A pass may give it a copy in nearer memory; else the stage only runs
+    `body`.
+    """
 
     buffer: str
     part: tuple[Along, ...]
@@ -299,7 +301,7 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """An element of a buffer becomes a value. Where `lane` occurs: one element for each lane."""
+    """Stores a value to an element of a buffer. Where `lane` occurs: one element for each lane."""
 
     buffer: str
     at: tuple[Index, ...]
@@ -310,7 +312,7 @@ class Store:
 class Let:
     """A name for a value until the end of the block. Where it `changes`, a `Set` may give it another value.
 
-    value: None where a `Set` gives it the first one. dtype: that of the value; "" where all registers have the same.
+    value: None where a `Set` gives the first value. dtype: of the value; "" where all registers have the same dtype.
     """
 
     name: str
@@ -337,7 +339,7 @@ class Define:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A name for a whole number that a value gives, until the end of the block: a variable of later indices."""
+    """A name for the whole number that a value has, until the end of the block: a variable of later indices."""
 
     name: str
     value: Value
@@ -345,7 +347,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """A flag until the end of the block: whether all the conditions hold here."""
+    """A flag that lives until the end of the block and says whether all the conditions hold here."""
 
     name: str
     conditions: tuple[Condition, ...]
@@ -353,14 +355,14 @@ class Decide:
 
 @dataclass(frozen=True, slots=True)
 class RaiseFlag:
-    """A flag of this worker that holds from here on, until a `ClearFlag`."""
+    """Raises a flag of this worker. It holds until a `ClearFlag`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ClearFlag:
-    """A flag that `RaiseFlag` has named holds no longer."""
+    """Clears a flag that `RaiseFlag` has raised."""
 
     name: str
 
@@ -375,10 +377,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A name for the memory of another buffer, or of a view from where it begins, seen as a buffer of this shape and
-    dtype.
+    """A name for the memory of another buffer as a buffer of this shape and dtype. A view's memory counts from where
+    the view begins.
 
-    flag, otherwise: where this flag does not hold, it is the memory of that other buffer.
+    flag, otherwise: where `flag` does not hold, the name stands for the memory of the buffer `otherwise`.
     """
 
     buffer: Buffer
@@ -389,7 +391,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A view of this function begins so far from where it did."""
+    """Moves the beginning of a view of this function by so many elements."""
 
     view: str
     at: tuple[Index, ...]
@@ -404,7 +406,7 @@ class Do:
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """The cache line at a place comes to the cache of this level, 1 or 2. write: it will be stored to."""
+    """Prefetches the cache line at a place into the cache of this level, 1 or 2. write: it will be stored to."""
 
     address: Address
     level: int
@@ -418,7 +420,7 @@ class Cursors:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """A cursor goes to a place in an array, with so many elements before its end."""
+    """Sets a cursor to a place in an array. Its end lies so many elements further."""
 
     cursor: str
     address: Address
@@ -427,7 +429,7 @@ class Aim:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """The cache line at a cursor comes to L2, and the cursor goes to the next line. At its end it stays."""
+    """Prefetches the cache line at a cursor into L2 and moves the cursor to the next line. At its end it stays."""
 
     cursor: str
 
@@ -439,7 +441,10 @@ class Tiles:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """All tile registers of this worker get the shapes of these buffers. What they held is lost. `name`: of the set."""
+    """Gives all tile registers of this worker the shapes of these buffers. Their contents are lost.
+
+    name: the name of the set of shapes.
+    """
 
     name: str
     registers: tuple[Buffer, ...]
@@ -454,7 +459,7 @@ class Fence:
 class Copy:
     """An asynchronous copy of `count` neighbouring elements. It is complete after a `Wait` for its `Commit`.
 
-    conditions: where they do not all hold, it brings zeros and reads nothing.
+    conditions: where they do not all hold, the copy writes zeros and reads nothing.
     """
 
     target: Address
@@ -465,12 +470,12 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The copies since the last commit are a group."""
+    """Makes the copies since the last commit a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """All but the last `pending` groups are complete."""
+    """Waits until all but the last `pending` groups of copies are complete."""
 
     pending: int = 0
 
@@ -511,8 +516,8 @@ Body = tuple[Statement, ...]
 class Function:
     """Part of a kernel with a name. views: the name of each parameter inside, and the kernel's array that it shows.
 
-    cursors: those of the worker that calls it, which it advances. apart: no two views show the same memory. outlined:
-    a compiler leaves it a function of its own.
+    cursors: the cursors of the calling worker that the function advances. apart: no two views show the same memory.
+    outlined: a compiler must not inline it.
     """
 
     name: str
@@ -528,7 +533,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Bytes of memory that a call needs meanwhile: `shared` by all its threads, and `own` of each thread behind it."""
+    """Bytes of memory that a call needs while it runs: `shared` by all threads, followed by `own` for each thread."""
 
     shared: Index
     own: Index
@@ -545,12 +550,12 @@ NO_SCRATCH = Scratch(constant(0), constant(0))
 class Kernel:
     """A kernel: its arrays in the order of the arguments, the functions that it calls, and what it does.
 
-    arrays: inputs and outputs. A pass may change what the caller hands over, as when weights are packed ahead.
-    numbers: (name, largest value) of each number that the caller hands over too: an extent, at least 1.
+    arrays: inputs and outputs. A pass may change them: where weights are packed ahead, the caller hands over the packed
+    copy. numbers: (name, largest value) of each extent that the caller hands over, at least 1.
     scratch: memory that the caller hands over once buffers have a place in it.
-    barriers: whether a pass has placed them: workers of a block wait for each other there alone. Until then they wait
-    at the end of every loop over them.
-    shapes: whether a pass has set those of tile registers. Until then each has the one that its `Alloc` says.
+    barriers: whether a pass has placed barriers. If so, the workers of a block wait for each other only there. Else
+    they wait at the end of every loop over workers.
+    shapes: whether a pass has set the shapes of tile registers. Else each has the shape of its `Alloc`.
     """
 
     arrays: tuple[Buffer, ...]

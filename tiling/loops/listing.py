@@ -226,7 +226,7 @@ def _line(statement: Statement) -> str:
 
 
 def _of_memory(statement: Statement) -> str:
-    """A statement that moves data, or brings it near."""
+    """The line of a copy, a prefetch or another statement about memory."""
     match statement:
         case Prefetch(address, level, write):
             return f"prefetch {_place(address.buffer, address.at)} to L{level}" + (", to be written" if write else "")

@@ -15,8 +15,8 @@ S(output) stands. Nothing is packed, clipped or vectorised yet. Source of the ne
 # Variables are positions: `h` runs over 0, 14, 28 …, and the loops over h outside it are h_1, h_2 … The loops inside
 # S(output), and the unrolled ones, h_u, count from 0.
 #
-# A dim of a problem is one letter. A dim of a scheme may be several that are one loop, such as `rsc`: then all of them
-# are summed over or none is.
+# A dim of a problem is one letter. A dim of a scheme may fuse several of them into one loop, such as `rsc`: then either
+# all of them are summed over, or none.
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class _Lowering:
     def tile(self, node: nest.Staged | nest.RegisterTile, visited: Visited, sums: Summed, team: Visited) -> Body:
         """A register tile, with the loops around it whose workers each have one.
 
-        team: what all these workers visit together, so that they stage inputs for each other.
+        team: the part of each dim that these workers visit together, for which they stage inputs.
         """
         loop = with_workers_outside(node, self.problem.reductions)
         if loop is None:

@@ -32,7 +32,7 @@ class Loop:
 
     @property
     def written(self) -> bool:
-        """Whether the kernel has a loop for it. A single iteration needs none, unless workers share it."""
+        """Whether the kernel has a loop for this node. A single iteration needs none, unless workers share it."""
         return self.trips > 1 or self.worker is not None
 
 
@@ -136,8 +136,8 @@ def _register(scheme: Scheme, position: int, chosen: dict[str, int]) -> Register
 class Around:
     """A register tile and the loops around it, `outer` ones outside S(output) and `inner` ones inside, outermost first.
 
-    shared: how many of the outer loops stand outside the S of an input, where tiles read a packed copy of the input;
-    None where no input is staged.
+    shared: the number of outer loops that stand outside the S of an input. Inside them tiles read a packed copy of that
+    input. None where no input is staged.
     """
 
     outer: tuple[Loop, ...]

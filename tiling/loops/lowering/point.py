@@ -19,7 +19,7 @@ from tiling.tensor import FlatPixels, Tensor
 
 @dataclass(frozen=True)
 class Point:
-    """The point that the unrolled loops of a register tile stand at. at: where the tile begins along each dim."""
+    """The point at which a register tile's unrolled loops stand. at: where the tile begins along each dim."""
 
     scheme: Scheme
     register: nest.RegisterTile
@@ -57,7 +57,7 @@ class Point:
 
     @cached_property
     def _place_of_output(self) -> dict[str, Index]:
-        """The index along each dim. Of flattened pixels, it is that of the pixel of y, not of the point."""
+        """The index along each dim. For flattened pixels: the index of the pixel of y, not of the point."""
         flat = self.problem.flat_pixels
         if flat is None or not passes_gaps(self.problem):
             return self.place

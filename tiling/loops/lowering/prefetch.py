@@ -44,8 +44,8 @@ class Piece:
     """Part of an array, w or x, that one iteration of `loop` is the first to read: `elements` neighbours in memory.
 
     The tiles of each iteration prefetch the next piece into L2, since the first tile to read it would wait for all of
-    it. A tile prefetches `lines` in every step at which the loop variable `dim` is a multiple of `every`; in every step
-    where `dim` is "". The piece after a worker's last one is another worker's, or nobody's.
+    it. A tile prefetches `lines` in every step at which the loop variable `dim` is a multiple of `every`. Where `dim`
+    is "", it does so in every step. The piece after a worker's last one is another worker's, or nobody's.
     """
 
     array: str
@@ -68,10 +68,10 @@ def pieces(problem: Problem, tile: Around) -> tuple[Piece, ...]:
 
 
 def streams_past_l1(problem: Problem, tile: Around) -> str:
-    """The array, w or x, of which a register tile reads more packed vectors than L1 holds; "" where there is none.
+    """The array, w or x, whose packed vectors are too many for L1 in one register tile; "" where there is none.
 
-    Then it prefetches those of a later step. Packed vectors are weights, or a panel of x. Where a step unrolls several
-    points, its loads run far enough ahead.
+    Packed vectors are weights, or a panel of x. The tile prefetches the vectors of a later step. There is no array
+    where a step unrolls several points: then its own loads run far enough ahead.
     """
     # A panel of x: yolo9000:Y19 gains 2 % in tiles of 9 x 3 and 14 x 2, 8 % in 6 x 4, beside what prefetches into L2
     # bring (`python -m bench.prefetch --layout nchw --scheme …`).

@@ -32,14 +32,13 @@ from tiling.scheme.scheme import Scheme
 class Plan:
     """What the tiles at one place of a nest prefetch.
 
-    pieces: of the next weights and rows of x, line by line with a cursor. past_l1: the array of which a later step's
-    packed vectors come to L1: w, or x in a panel; else "". apart: lines of x that lie far apart, of a later step.
-    next_panel: pixels that the next tiles read. next_outputs: lines of y that the next tile stores to. outputs: those
-    that this tile stores to.
+    pieces: the next weights and rows of x, line by line with a cursor. past_l1: "w", "x" (in a panel) or "": packed
+    vectors of a later step, into L1. apart: lines of x of a later step that lie far apart, into L1. next_panel: the
+    panel of x beside this one. outputs: lines of y that this tile stores to. next_outputs: lines of y that the next
+    tile stores to.
 
-    The model prices what comes to L2. It prices neither `past_l1` nor `apart`, which come to L1 alone: none of its
-    costs tells data that L1 awaits from data that it has, so there is nothing to take away. They gain 2 to 8 % where
-    that was measured (decision 016); a cost of it has to be fitted first.
+    The model prices prefetches into L2. It does not price `past_l1` and `apart`: it has no cost of waiting for L1 that
+    they could lower (decision 016).
     """
 
     tile: Around
@@ -52,7 +51,7 @@ class Plan:
 
     @property
     def prefetched_to_l2(self) -> frozenset[str]:
-        """The arrays of which the tiles bring lines to L2, x, w or y."""
+        """The arrays, x, w or y, whose lines the tiles prefetch into L2."""
         found = {piece.array for piece in self.pieces} | ({"x"} if self.next_panel else set())
         return frozenset(found | ({"y"} if self.next_outputs or self.outputs else set()))
 

@@ -2,7 +2,7 @@
 
     outgrows(problem, last_cache) and may_stream(scheme)
 
-Who knows the machine asks the first. A scheme has the same answers as its form in dot groups.
+`outgrows` needs the machine, `may_stream` does not. A scheme and its form in dot groups have the same answers.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def outgrows(problem: Problem, last_cache: int) -> bool:
 def may_stream(scheme: Scheme) -> bool:
     """Whether every store of a register tile may bypass the caches, where the output is aligned.
 
-    Each must be a whole, aligned vector of outputs that nobody reads back. Transposed tiles must be whole vectors along
-    the output's contiguous axis.
+    Each store must be a whole, aligned vector of outputs that nobody reads back. Transposed tiles must be whole vectors
+    along the output's contiguous axis.
     """
     problem = scheme.problem
     if not scheme.single_pass:

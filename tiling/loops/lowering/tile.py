@@ -51,8 +51,8 @@ class TileLowering:
     """A register tile at a position, with the loops over summed dims inside S(output).
 
     at: where the tile begins along each dim. sums: the loops over summed dims outside it. node: the nest from S(output)
-    inwards. Where a scheme has no S(output), every point of its innermost loop keeps its sum in Y meanwhile. team: the
-    part of each dim that all workers have together who hold such tiles side by side.
+    inwards. Where a scheme has no S(output), every point of its innermost loop keeps its partial sum in Y. team: the
+    part of each dim that is covered together by the workers that hold such tiles side by side.
     """
 
     scheme: Scheme
@@ -85,7 +85,7 @@ class TileLowering:
 
     @cached_property
     def rows(self) -> tuple[str, ...]:
-        """The other output dims."""
+        """The output dims other than the vectorised one."""
         dims = [d for d in self.register.extents if not self._is_summed(d) and d != self.vector]
         order = list(self.problem.extents)
         return tuple(sorted(dims, key=lambda dim: (dim not in self.problem.row_dims, order.index(dim[0]))))
@@ -168,9 +168,7 @@ class TileLowering:
         return self.kept(Apply("add", (self.sum, product)))
 
     def of_group(self, dim: str) -> Value:
-        """The x of a lane whose group stands beside others: the channel that `dim` counts in it, or the word of such
-        channels.
-        """
+        """The x of a lane in grouped2d: the channel of its group that `dim` counts, or the word of such channels."""
         numbers, at = self.problem.dot_group or 1, self.point.place[self.problem.vector_dim]
         block = self.problem.extents[dim] * numbers
         first = at - LANE + LANE // block * block + self.point.place[dim] * numbers
@@ -187,7 +185,7 @@ class TileLowering:
         return (If((Flag(FIRST),), first, self.begun(Load("Y", self.point.element(self.problem.output)))),)
 
     def begun(self, value: Value) -> Body:
-        """Every sum begins with the value. What lies beyond the edge and is no output begins with 0."""
+        """Every sum begins with the value. Points beyond the edge are not outputs and begin with 0."""
         if value == Number(0) or not self.point.output_edges():
             return self.each_output((self.kept(value),))
         return self.each_output((If(self.point.output_edges(), (self.kept(value),), (self.kept(Number(0)),)),))
@@ -222,7 +220,7 @@ class TileLowering:
         return epilogue_of(value, found, arrays)
 
     def rounded(self, value: Value) -> Value:
-        """The value as a number of the output, where that has fewer bits."""
+        """The value rounded to the dtype of the output, where that has fewer bits."""
         dtype = self.problem.output_dtype
         return Apply(f"to_{dtype}", (value,)) if dtype in ("bf16", "u8", "s8") else value
 
@@ -243,13 +241,13 @@ class TileLowering:
         return Load(ACCUMULATORS, self.accumulator)
 
     def kept(self, value: Value) -> Statement:
-        """The sum of this output becomes a value."""
+        """Stores a value as the sum of this output."""
         return Store(ACCUMULATORS, self.accumulator, value)
 
 
 def staged_part(problem: Problem, staged: nest.Staged, at: Mapping[str, Along], body: Body) -> StagedPart:
-    """The statement that stages the part of an input at which `body` works. How its copy lies, and who makes it, is a
-    matter of passes.
+    """The statement that stages the part of an input that `body` reads. Passes decide the layout of the copy, and which
+    workers make it.
     """
     name, tensor = next(pair for pair in zip("XWY", problem.tensors) if pair[1].name == staged.tensor)
     moving = (along for dims, along in at.items() if any(dim in tensor.dims for dim in dims))

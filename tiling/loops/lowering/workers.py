@@ -21,7 +21,7 @@ def with_workers_outside(node: Node, reductions: Collection[str]) -> Loop | None
 
 
 def _apart(node: Node, reductions: Collection[str]) -> tuple[Loop | None, Node]:
-    """Such a loop of a tile, and the tile without it. Inside S(output) each node has one other in it."""
+    """The loop that workers share in a tile, and the tile without it. Inside S(output) each node has one child."""
     if isinstance(node, RegisterTile):
         return None, node
     if isinstance(node, Loop) and node.worker and node.dim[0] not in reductions:
