@@ -13,7 +13,7 @@ from tiling.problem import Problem, ProblemError
 from tiling.tensor import Affine, Tensor
 from tiling.value import Apply, Array, Epilogue, Value
 
-# The orders of the axes of x and y. c also stands for y's k.
+# The orders of the axes of x and y; for y, c means its k.
 LAYOUTS = ("nhwc", "nchw")
 
 # Padding along one axis: "same", "valid", or the numbers before and after.
@@ -131,8 +131,8 @@ def in_layout(problem: Problem, layout: str) -> Problem:
 def in_wider(problem: Problem, c_of: int | None = None, k_of: int | None = None) -> Problem:
     """The convolution whose x and y are the first channels of arrays of so many; None where these have no others.
 
-    The other channels of y stay as they are. A part that begins further on is that of a pointer further on. Raises
-    ProblemError.
+    The other channels of y stay as they are. For a part that begins at a later channel, pass a pointer to that channel.
+    Raises ProblemError.
     """
     found = problem
     for name, role, wanted in (("c", "broadcast", c_of), ("k", "output", k_of)):
@@ -152,7 +152,7 @@ def in_wider(problem: Problem, c_of: int | None = None, k_of: int | None = None)
 
 
 def _along(value: Value, axes: tuple[str, ...]) -> Value:
-    """The value with the axes of each array in the order of these."""
+    """The value with the axes of each array in the order of these axes."""
     if isinstance(value, Array):
         return replace(value, axes=tuple(axis for axis in axes if axis in value.axes))
     if isinstance(value, Apply):

@@ -93,7 +93,7 @@ class Problem:
                 )
 
     def __hash__(self) -> int:
-        # Kept: much that is asked of a problem is remembered by it, and all its tensors take long to hash.
+        # The hash is kept: problems are keys of many caches, and hashing all tensors takes long.
         return self._hash
 
     @cached_property
@@ -101,7 +101,7 @@ class Problem:
         return hash(tuple(getattr(self, each.name) for each in fields(self)))
 
     def __getstate__(self) -> dict[str, object]:
-        """Without the hash, which another process has another one for."""
+        """The state without the hash, which differs from process to process."""
         return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     @cached_property

@@ -391,7 +391,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Moves the beginning of a view of this function by so many elements."""
+    """Moves the beginning of a view of this function by an index along each axis."""
 
     view: str
     at: tuple[Index, ...]

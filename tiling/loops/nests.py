@@ -1,4 +1,4 @@
-"""Loops whose points need nothing of each other, so that workers may share them."""
+"""Loops whose iterations are independent of each other, so that workers may share them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tiling.loops.walk import walk
 
 
 def independent(loop: For) -> bool:
-    """Whether every point stores to places of its own, or to what lives inside the loop."""
+    """Whether every iteration stores to places of its own, or to buffers that live inside the loop."""
     inside = list(walk(loop.body))
     own = {s.buffer.name for s in inside if isinstance(s, Alloc)}
     names = (loop.name, *(s.name for s in inside if isinstance(s, For) and _parts(loop, s)))
@@ -35,7 +35,7 @@ def most_trips(loop: For, ranges: Mapping[str, Range]) -> int:
 
 
 def chain(loop: For) -> tuple[list[For], Body]:
-    """The loops from the outermost on whose points need nothing of each other, and what the last has inside."""
+    """The nested independent loops from the outermost on, and the body of the innermost of them."""
     loops: list[For] = []
     body: Body = (loop,)
     while len(body) == 1 and isinstance(body[0], For) and body[0].kind == "serial" and independent(body[0]):

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from tiling.loops.language import Kernel
 
 LOWER = "lower"  # the name of the first form, which no pass has changed
-Facts = TypeVar("Facts")  # what the passes of a list need to know of a kernel beside its loops
+Facts = TypeVar("Facts")  # what the passes of a list need to know beside the loops
 Forms = Iterator[tuple[str, Kernel]]
 
 

@@ -1,10 +1,10 @@
-"""Quotients and remainders of what is never negative: those that machines round as the loop language does, downwards.
+"""Quotients and remainders whose numerators are never negative, so that machines round them down as the language does.
 
     (h - 1) / 2     h from 0 on         (h + 1) / 2 - 1
     (a - 3) / 2     a is any number     max(0, a - 3) / 2 - (max(0, 3 - a) + 1) / 2
 
-C, CUDA and machines round towards zero. So a numerator that may be negative is moved up by multiples of the divisor, or
-where no number bounds it from below, both signs are divided apart. Nobody who prints an index has to know.
+C, CUDA and machines round towards zero. So a numerator that may be negative is moved up by a multiple of the divisor.
+Where no number bounds it from below, both signs are divided apart. Printers of indices need no rule of their own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from tiling.loops.index import ZERO, Index, Range, applied, constant, variable
 
-MOST = 1 << 62  # between -MOST and MOST lies a variable of which nothing is known
+MOST = 1 << 62  # a variable without a known range lies between -MOST and MOST
 
 
 def from_zero(index: Index, ranges: Mapping[str, Range]) -> Index:
@@ -31,7 +31,7 @@ def from_zero(index: Index, ranges: Mapping[str, Range]) -> Index:
 
 
 def _part(operation: str, left: Index, right: Index, ranges: Mapping[str, Range]) -> Index:
-    """An operation on two indices of which the same holds."""
+    """An operation on two indices, rewritten so that nothing below 0 is divided. Both come from `from_zero`."""
     low = values_of(left, ranges)[0] if operation in ("/", "%") else 0
     if low >= 0:
         return applied(operation, left, right)

@@ -4,8 +4,8 @@
       y[2*i] = …            y: from 0 to 14, and from 1 to 15
       y[2*i + 1] = …
 
-Threads that share a loop go together as far as one alone would. Conditions make no span smaller. There is none of what
-a function stores, nor where an index depends on data or on a number that the caller hands over.
+A loop that threads share counts as a whole. Conditions make no span smaller. Stores of functions have no span, and
+neither have stores whose index depends on data or on a number that the caller hands over.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _ALONE = {THREAD: ZERO, THREADS: constant(1)}
 
 
 def spans_of(body: Body, known: Mapping[str, Range] | None = None) -> Iterator[tuple[str, Spans]]:
-    """What the statements of a block store to, by the names that they give it, and between which places.
+    """The span of the stores of a block to each array, by the array's name in the block.
 
-    known: between what the variables lie that loops outside give.
+    known: the ranges of the variables of loops outside the block.
     """
     ranges: dict[str, Range | None] = dict(known or {})
     for statement in body:
@@ -52,7 +52,7 @@ def spans_of(body: Body, known: Mapping[str, Range] | None = None) -> Iterator[t
 
 
 def overlap(one: Spans, other: Spans) -> bool:
-    """Whether the boxes that two spans are have a place in common."""
+    """Whether two spans, as boxes, have a place in common."""
     return all(a[0] <= b[1] and b[0] <= a[1] for a, b in zip(one, other, strict=True))
 
 

@@ -59,7 +59,7 @@ def named_buffers(kernel: Kernel) -> tuple[Buffer, ...]:
 
 
 def buffers(kernel: Kernel) -> tuple[Buffer, ...]:
-    """The arrays of a kernel, then those in between that all workers share or that each has for itself."""
+    """The arrays of a kernel, then the intermediate buffers, shared by all workers or own to each."""
     between = (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.memory in ("own", "global"))
     return (*kernel.arrays, *between)
 

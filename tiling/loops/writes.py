@@ -2,7 +2,7 @@
 
     store(p: y + [i, j], v: x_0)    means    for lane in 0..16: p[lane] = v[lane]
 
-So this one writes to y. A function does so through its views, and each call says whose memory they show.
+So this instruction writes to y. A function writes through its views, and each call says which memory they show.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tiling.loops.walk import walk
 
 @dataclass(frozen=True)
 class Effect:
-    """Of each view of a function, whether it reads there and whether it writes: by itself or in those that it calls."""
+    """For each view of a function: whether the function, or one that it calls, reads there and writes there."""
 
     reads: tuple[bool, ...]
     writes: tuple[bool, ...]
@@ -78,7 +78,7 @@ def effects_of(functions: Iterable[Function]) -> Effects:
 
 
 def stored_to(body: Body, effects: Effects = _NONE) -> Iterator[str]:
-    """What the statements of a block store to, by the names that they give it. effects: of the functions they call."""
+    """The names of what the statements of a block store to. effects: of the functions that they call."""
     for statement in walk(body):
         if isinstance(statement, Store):
             yield statement.buffer
@@ -93,7 +93,7 @@ def stored_to(body: Body, effects: Effects = _NONE) -> Iterator[str]:
 
 
 def loaded_from(body: Body, effects: Effects = _NONE) -> Iterator[str]:
-    """What the statements of a block read, likewise. Prefetches read nothing."""
+    """The names of what the statements of a block read. Prefetches read nothing."""
     for statement in walk(body):
         if isinstance(statement, Copy):
             yield statement.source.buffer

@@ -1,4 +1,4 @@
-"""The dtypes of programs: in which one values meet, and what a statement gives.
+"""The dtypes of programs: the dtype in which values meet, and the dtype that a statement gives.
 
 f16 and bf16, and whole numbers below 32 bits, are how numbers are stored: they are computed in f32, and in s32; u32 is
 computed in s64. A truth is bool; arithmetic takes it for 0 or 1.
@@ -80,7 +80,7 @@ def computed_in(dtype: str) -> str:
 
 
 def summed_in(kind: str, met: str) -> str:
-    """The dtype in which a reduction of values of a computed dtype is computed: of whole numbers 64 bits."""
+    """The dtype in which a reduction of values of a computed dtype is computed: 64 bits for whole numbers."""
     if kind in ("any", "all"):
         return "bool"
     if kind == "mean":

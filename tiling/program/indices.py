@@ -9,14 +9,14 @@ from tiling.loops.language import Inside
 from tiling.loops.quotients import from_zero
 from tiling.program.language import Apply, Dim, Expression, Number, Statement, parts
 
-# A comparison of a with b: that sign * (a - b) lies from low on, and below high.
+# A comparison of a with b holds where low <= sign * (a - b) < high.
 _BOUNDS: dict[str, tuple[int, int, int | None]] = {
     **{"lt": (-1, 1, None), "le": (-1, 0, None), "gt": (1, 1, None), "ge": (1, 0, None), "eq": (1, 0, 1)},
 }
 
 
 def tests(condition: Expression, ranges: Mapping[str, Range]) -> tuple[Inside, ...]:
-    """A condition on positions as bounds of indices; none where it is another one. ranges: of every dim."""
+    """A condition on positions as bounds of indices; empty for any other condition. ranges: of every dim."""
     if not isinstance(condition, Apply):
         return ()
     if condition.function == "and":

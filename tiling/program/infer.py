@@ -2,9 +2,9 @@
 
     sized(read("y[h] = sum[r] x[h+r-1] * w[r]"), {"h": 56, "r": 3})      x: f32[56]
 
-An input is as long as its indices reach. An index that may lie outside says what counts there, `x[i-1] else 0`. Only a
-window of a sum needs not: an input counts as 0 there. A window is an index over both a dim of the output and a reduced
-one, such as h+r-1. Where it begins below 0, as many elements are missing behind the end, as in a convolution.
+An input is as long as its indices reach. An index that may lie outside says what counts there, `x[i-1] else 0`. Only
+a window of a sum may leave this out: the input counts as 0 there. A window is an index over both a dim of the output
+and a reduced one, such as h+r-1. Where it begins below 0, it reaches as far beyond the end, as in a convolution.
 
 The extent "<=512" is a runtime one: each call has another, up to 512 (`tiling.program.runtime`).
 """
@@ -26,7 +26,7 @@ from tiling.program.language import DTYPES, Access, Apply, Dim, Expression, Prog
 from tiling.program.names import ProgramError
 from tiling.program.runtime import ends, extent_name, larger
 
-# Bounds of // and % by their parts alone are too wide. Up to so many points they are found by trying all.
+# Bounds of // and % from the bounds of their parts are too wide. Up to this many points, all are tried.
 MOST_TRIED = 1 << 16
 
 
@@ -34,7 +34,7 @@ MOST_TRIED = 1 << 16
 class Array:
     """An array of a program: row-major.
 
-    extents: where some are runtime ones: indices over the names of these. The shape is then the largest. Else empty.
+    extents: indices over the names of runtime extents; empty where there are none. `shape` has the largest extents.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Array:
 
     @property
     def sizes(self) -> tuple[Index, ...]:
-        """The extent of each axis, whenever it is known."""
+        """The extent of each axis, fixed or runtime."""
         return self.extents or tuple(map(constant, self.shape))
 
 
@@ -52,8 +52,8 @@ class Array:
 class Sized:
     """A program with sizes. Every index of it lies inside its array, or says what counts outside.
 
-    inputs, assigned: in the order of first use, and of the statements. outputs: names of assigned arrays.
-    runtime: the dims whose extents each call has anew. In `dims` stands the largest that there may be.
+    inputs: in the order of first use. assigned: in the order of the statements. outputs: names of assigned arrays.
+    runtime: the dims whose extents each call gives. `dims` has the largest extent of each.
     """
 
     program: Program
@@ -65,7 +65,7 @@ class Sized:
 
     @property
     def extents(self) -> dict[str, int]:
-        """The extent of each dim, the largest of a runtime one."""
+        """The extent of each dim; for a runtime dim the largest extent."""
         return dict(self.dims)
 
     def count(self, dim: str) -> Index:
@@ -113,9 +113,8 @@ def sized(
 ) -> Sized:
     """The program with these extents of dims, and shapes of inputs where they are known.
 
-    An extent is a number, or "<=512" for a runtime one. dtype: that of inputs that do not declare one. outputs: the
-    arrays that are wanted; by default the last. An array in between has the dtype that it is computed in. Raises
-    ProgramError.
+    An extent is a number, or "<=512" for a runtime one. dtype: of inputs that declare none. outputs: the wanted
+    arrays; by default the last. An intermediate array has the dtype in which it is computed. Raises ProgramError.
     """
     if dtype not in DTYPES:
         raise ProgramError(f"dtype={dtype!r} must be one of {', '.join(DTYPES)}")
@@ -140,7 +139,7 @@ def _counted(number: int, one: str, more: str) -> str:
 
 
 def _check_index(index: Expression, where: str) -> None:
-    """Raises ProgramError for what is no index, whatever the arrays hold that it is read from."""
+    """Raises ProgramError for a value that cannot be an index, whatever numbers its arrays hold."""
     if affine(index) is None and not any(isinstance(part, Access) for part in parts(index)):
         raise ProgramError(
             f"{where}: {index} is no index: dims and whole numbers with + - * // % min max are, if one factor of "
@@ -248,7 +247,7 @@ class _Sizing:
             raise ProgramError(f"{where}: dim {dim} has two extents, {self.extents[dim]} and {extent}")
 
     def derive_extents(self) -> None:
-        """A dim that is an index by itself, such as i of x[i], is as long as that axis of x."""
+        """A dim that is an index by itself, such as i in x[i], gets the extent of that axis of x."""
         given = set(self.extents)
         for number, statement in enumerate(self.program.statements):
             for access in statement.accesses:
@@ -285,7 +284,7 @@ class _Sizing:
         return replace(statement, value=replace(statement.value, value=changed(statement.value.value)))
 
     def reached(self, program: Program, name: str) -> tuple[Index, ...]:
-        """The shape of an input that its indices reach."""
+        """The shape of an input, as far as its indices reach."""
         accesses = [(access, s) for s in program.statements for access in s.accesses if access.array == name]
         found = []
         for access, statement in accesses:
@@ -368,7 +367,9 @@ class _Sizing:
                     )
 
     def indexed(self, index: Expression, where: str) -> Index | None:
-        """An index as sums of dims; None where it depends on elements of arrays. Raises ProgramError for no index."""
+        """An index as sums of dims; None where it depends on elements of arrays. Raises ProgramError for any other
+        value.
+        """
         for part in parts(index):
             if isinstance(part, Access) and self.dtypes[part.array] not in INTEGERS:
                 raise ProgramError(f"{where}: {part} is {self.dtypes[part.array]}, and an index is a whole number")

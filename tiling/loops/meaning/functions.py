@@ -2,7 +2,7 @@
 
 Names and definitions are those of epilogues (`tiling.epilogue`), which are PyTorch's. The others are of narrow numbers:
 a bf16 is the uint16 of its bits. A word is a uint32 that holds two bf16, or four bytes: u8 in words of x, s8 in those
-of the weights. Its first number has the lowest bits. What is computed of floats is rounded to nearest even.
+of the weights. Its first number has the lowest bits. Results that are floats are rounded to nearest even.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 Number = Any  # a NumPy scalar or vector
 
-_LEAST = np.finfo(np.float32).tiny  # a smaller float has fewer bits
+_LEAST = np.finfo(np.float32).tiny  # a smaller float is subnormal
 _MOST = float(np.finfo(np.float32).max)
 
 
@@ -57,7 +57,7 @@ def fma(x: Number, w: Number, acc: Number) -> Number:
 
 
 def round_mul(a: Number, b: Number) -> Number:
-    """The whole number nearest to a * b, of two the even one; a zero is +0. A product of f32 is exact in f64.
+    """The whole number nearest to a * b, ties to even; a zero is +0. A product of f32 is exact in f64.
 
     Where |a * b| is at least 2^22, kernels give numbers within 2 ulp of a * b.
     """
@@ -82,17 +82,17 @@ def dot_f16(x: Number, w: Number) -> Number:
 
 
 def dot_bf16_add(x: Number, w: Number, acc: Number) -> Number:
-    """acc and the products of two bf16, the second pair first. Numbers of fewer bits count, and become, zero."""
+    """acc plus the products of two bf16, the second pair first. Subnormal inputs and results are zero."""
     return first_bf16_add(x, w, second_bf16_add(x, w, acc))
 
 
 def first_bf16_add(x: Number, w: Number, acc: Number) -> Number:
-    """acc and the product of the first bf16 of two words, rounded once; of fewer bits it counts, and becomes, zero."""
+    """acc plus the product of the first bf16 of two words, rounded once. Subnormal inputs and results are zero."""
     return _normal(fma(_normal(_first(x)), _normal(_first(w)), _normal(acc)))
 
 
 def second_bf16_add(x: Number, w: Number, acc: Number) -> Number:
-    """As `first_bf16_add`, of the second bf16."""
+    """As `first_bf16_add`, for the second bf16."""
     return _normal(fma(_normal(_second(x)), _normal(_second(w)), _normal(acc)))
 
 
@@ -102,7 +102,7 @@ def dot_int8(x: Number, w: Number) -> Number:
 
 
 def dot_int8_add(x: Number, w: Number, acc: Number) -> Number:
-    """acc and the products of four u8 and s8. What does not fit 32 bits is lost."""
+    """acc plus the products of four u8 and s8, modulo 2^32."""
     return (np.asarray(acc) + np.asarray(dot_int8(x, w)))[()]
 
 
@@ -112,7 +112,7 @@ def alone(v: Number) -> Number:
 
 
 def word(*numbers: Number) -> Number:
-    """The word that holds numbers side by side: of f16 their bits."""
+    """The word that holds these numbers side by side. f16 numbers go in as their bits."""
     bits = 32 // len(numbers)
     halves = (v.view(np.uint16) if isinstance(v, np.float16) else v for v in numbers)
     parts = (np.asarray(v).astype(np.uint32) << np.uint32(bits * n) for n, v in enumerate(halves))
@@ -125,7 +125,7 @@ def to_f32(v: Number) -> Number:
 
 
 def to_bf16(v: Number) -> Number:
-    """The bits of the nearest bf16. A float of fewer bits counts as zero; of no number the first bits stay."""
+    """The bits of the nearest bf16. A subnormal float becomes zero. NaN keeps its first bits."""
     floats = np.asarray(_normal(v))
     bits = floats.view(np.uint32).astype(np.uint64)
     rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
@@ -133,19 +133,19 @@ def to_bf16(v: Number) -> Number:
 
 
 def to_tf32(v: Number) -> Number:
-    """The nearest tf32, as the f32 that it is; of two the one farther from zero. What is no number stays."""
+    """The nearest tf32, as an f32; ties go away from zero. NaN stays NaN."""
     bits = np.asarray(v, np.float32).view(np.uint32)
     rounded = (bits.astype(np.uint64) + 0x1000 & 0xFFFFE000).astype(np.uint32)
     return np.where(np.isfinite(v), rounded, bits).astype(np.uint32).view(np.float32)[()]
 
 
 def to_u8(v: Number) -> Number:
-    """The nearest whole number of 0 to 255; 0 for no number."""
+    """The nearest whole number from 0 to 255; 0 for NaN."""
     return _whole(v, 0, 255).astype(np.uint8)[()]
 
 
 def to_s8(v: Number) -> Number:
-    """The nearest whole number of -128 to 127; -128 for no number."""
+    """The nearest whole number from -128 to 127; -128 for NaN."""
     return _whole(v, -128, 127).astype(np.int8)[()]
 
 
@@ -168,7 +168,7 @@ def _bytes(word: Number, dtype: type) -> Number:
 
 
 def _normal(v: Number) -> Number:
-    """A float of fewer bits than others as a zero of its sign."""
+    """The number; a subnormal float becomes a zero of the same sign."""
     if isinstance(v, np.float32):
         return np.copysign(np.float32(0), v) if abs(v) < _LEAST else v
     return np.where(np.abs(v) < _LEAST, np.copysign(np.float32(0), v), v).astype(np.float32)[()]
@@ -185,17 +185,17 @@ _CASTS: dict[str, Callable[[Number], Number]] = {
 
 
 def _bits(v: Number) -> int:
-    """The bits of a number."""
+    """How many bits a number has."""
     return 8 * np.asarray(v).dtype.itemsize
 
 
 def _shl(a: Number, b: Number) -> Number:
-    """a shifted up. Nothing is left of it where b is as many bits as it has."""
+    """a shifted left by b bits. 0 where b is at least the number of bits of a."""
     return np.where(b < _bits(a), a << (b & _as(b, _bits(a) - 1)), _as(a, 0))[()]
 
 
 def _shr(a: Number, b: Number) -> Number:
-    """a shifted down. Its sign alone is left of it where b is as many bits as it has."""
+    """a shifted right by b bits. 0 or -1, by its sign, where b is at least the number of bits of a."""
     most = _as(b, _bits(a) - 1)
     return np.where(b > most, a >> most >> _as(b, 1), a >> (b & most))[()]
 
@@ -272,7 +272,7 @@ PRODUCTS = frozenset({"mul", "dot_bf16", "dot_int8"})
 
 
 def neutral(function: str, dtype: str) -> float:
-    """The number that changes no other one: what `add`, `mul`, `max`, `min`, `or` and `and` begin with."""
+    """The neutral number of a function, with which sums, products, `max`, `min`, `or` and `and` begin."""
     if function not in ("max", "min"):
         return 1 if function in ("mul", "and") else 0
     ends = {"bool": (0, 1), "s32": (-(1 << 31), (1 << 31) - 1), "s64": (-(1 << 63), (1 << 63) - 1)}

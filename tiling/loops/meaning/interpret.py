@@ -3,9 +3,9 @@
     interpret(kernel, {"X": x, "W": w, "Y": y})         y holds the result
 
 Slow and plain: every statement is executed as it stands, scalars are NumPy's, an instruction runs its meaning. Workers
-and threads run one after the other. Where one touches what another writes, and they need not have waited for each other
-in between, that is a `Race`. What an asynchronous copy brings is there after its `Wait`. An access outside a buffer, or
-a read of what nothing has written, is a `Fault`.
+and threads run one after the other. Where one touches what another writes, with no wait that orders the two,
+the interpreter raises `Race`. The result of an asynchronous copy is there after its `Wait`. An access outside a buffer,
+or a read of what nothing has written, is a `Fault`.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _chosen(statement: If, team: list[Scope]) -> Body:
 
 
 def run(body: Body, scope: Scope) -> None:
-    """Runs the statements of a block in a scope of its own. What names nothing needs none: most of an instruction."""
+    """Runs the statements of a block. It gets a scope of its own, unless it is one statement that names nothing."""
     if len(body) == 1 and isinstance(body[0], Store | If | Do):
         return _RUN[type(body[0])](body[0], scope)
     here = scope.inner()
@@ -155,7 +155,7 @@ def _alloc(statement: Alloc, scope: Scope) -> None:
     elif buffer.memory in ("global", "shared"):
         memory = Memory(scope.workers)
     made = undefined(buffer.name, shape, NUMPY[buffer.dtype], memory, first)
-    # What threads share the first of them makes for all; in shared memory each block has its own.
+    # The first thread makes a shared buffer for all threads; in shared memory each block has its own.
     if statement.at is not None and THREAD not in statement.at.names() and buffer.memory != "shared":
         made = scope.team[buffer.name] if scope.numbers[THREAD] else made
         scope.team[buffer.name] = made
@@ -262,7 +262,7 @@ def _seen(statement: Seen, scope: Scope) -> None:
 
 def _move(statement: Move, scope: Scope) -> None:
     view = scope.arrays[statement.view]
-    # In place: the blocks outside see it too.
+    # Changed in place, so that the blocks outside see it too.
     view.origin = tuple(start + step for start, step in zip(view.origin, scope.at(statement.at), strict=True))
 
 

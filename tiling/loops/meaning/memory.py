@@ -19,11 +19,11 @@ NUMPY |= {"s64": np.int64, "s32": np.int32, "u8": np.uint8, "s8": np.int8}
 NUMPY |= {"u64": np.uint64, "u32": np.uint32, "s16": np.int16, "u16": np.uint16}
 # bf16 is kept as its bits. A word of 32 bits holds several numbers, or one and zeros.
 NUMPY |= {"bf16": np.uint16} | dict.fromkeys((WORD, "bf16x1", "bf16x2", "f16x2", "int8x1", "int8x4"), np.uint32)
-NUMPY["tf32"] = np.float32  # of which no bit is set that it has more
+NUMPY["tf32"] = np.float32  # a tf32 is an f32 whose last 13 bits are 0
 
 
 class Fault(Exception):
-    """A kernel that touches what it must not: which buffer, and where."""
+    """A kernel touches memory that it must not touch. The message says which buffer, and where."""
 
 
 @dataclass

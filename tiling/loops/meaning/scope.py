@@ -13,13 +13,15 @@ from tiling.loops.meaning.workers import Workers
 
 @dataclass
 class Copies:
-    """The asynchronous copies of a worker: groups, the last one still open. of: those of the workers inside it."""
+    """The asynchronous copies of a worker, in groups; the last group is open. of: the copies of each worker inside
+    it.
+    """
 
     groups: list[list[tuple[Copy, Scope]]] = field(default_factory=lambda: [[]])
     of: dict[tuple[str, int], Copies] = field(default_factory=dict)
 
     def worker(self, kind: str, number: int) -> Copies:
-        """Those of a worker inside this one, wherever it started them."""
+        """The copies of a worker inside this one, wherever it started them."""
         return self.of.setdefault((kind, number), Copies())
 
 

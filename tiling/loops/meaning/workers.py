@@ -17,15 +17,18 @@ GROUPS = {"warp": "block", "thread": "block", "lane": "warp"}  # whose workers o
 
 
 class Race(Exception):
-    """Two workers touch one element in no order, and one of them writes: where, and who."""
+    """Two workers touch one element with nothing that orders them, and one of them writes. The message says where, and
+    who.
+    """
 
 
 @dataclass
 class Workers:
-    """barriers: whether they are in place. Until then loops over workers end one after the other, and nobody is asked.
+    """Who is at work, and who has waited for whom.
 
+    barriers: whether a pass has placed barriers. If not, workers wait after each loop over them and nothing is checked.
     now: who is at work; () where one worker does all. waits: how often a group has waited. waited: which of these was
-    the last one of each group. placed: the memory in which buffers have places: that of each block, and the call's.
+    the last one of each group. placed: the memory in which buffers have places, for each block and for the call.
     """
 
     barriers: bool = False
@@ -35,7 +38,7 @@ class Workers:
     placed: dict[Worker, Memory] = field(default_factory=dict)
 
     def memory(self, shared: bool) -> Memory:
-        """The memory in which a buffer has a place: that which the workers of this block share, or the call's."""
+        """The memory in which a buffer has a place: the shared memory of this block, or the call's scratch memory."""
         block = tuple(each for each in self.now if each[0] == "block") if shared else ()
         return self.placed.setdefault(block, Memory(self))
 
@@ -57,7 +60,7 @@ class Workers:
         return bool(self.now) and self.now[-1][0] not in THREADS
 
     def ordered(self, other: Worker, waits: int) -> bool:
-        """Whether what another worker did after so many waits comes before what is done now."""
+        """Whether an action of another worker, after so many waits, comes before the current action."""
         if other == self.now:
             return True
         for size in range(min(len(other), len(self.now)) + 1):
@@ -71,7 +74,9 @@ class Workers:
 
 @dataclass
 class Memory:
-    """Bytes that workers share. written, read: by whom, and after how many waits. read: since the byte was written."""
+    """Bytes that workers share. written, read: by whom, and after how many waits. `read` begins anew with each
+    write.
+    """
 
     workers: Workers
     written: dict[int, tuple[Worker, int]] = field(default_factory=dict)

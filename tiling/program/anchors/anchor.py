@@ -17,7 +17,7 @@ from tiling.problem import Problem, ProblemError
 from tiling.program.anchors.product import NoProductError, Product, Spatial, factors, product_of
 from tiling.program.infer import Sized
 
-# Outputs that share an x: with fewer, lanes of vectors are idle.
+# The fewest outputs that share an x. With fewer, lanes of vectors are idle.
 FULL_VECTOR = 8
 # The dtypes of x and w, and what a problem calls them.
 _DTYPES = {("f32", "f32"): "f32", ("bf16", "bf16"): "bf16", ("u8", "s8"): "int8"}
@@ -46,8 +46,8 @@ class Anchor:
 def anchor_of(program: Sized, array: str, weights: str | None = None) -> Anchor | str:
     """The statement that assigns an array as a problem; else a sentence that says why it is none.
 
-    Where there are several ways, it is one that fills a vector, and whose w has the fewest elements: a kernel packs
-    them. weights: the array that shall be w, such as one that is known ahead.
+    Of several ways it takes one that fills a vector and whose w has the fewest elements, since a kernel packs w.
+    weights: the array that must become w, such as one that is known ahead.
     """
     statement = next(s for s in program.program.statements if s.array == array)
     found: list[Anchor] = []
@@ -81,9 +81,9 @@ def anchor_of(program: Sized, array: str, weights: str | None = None) -> Anchor 
 
 
 def _worth(anchor: Anchor) -> tuple[bool, int, int]:
-    """The better of two ways to read a statement has less."""
+    """The sort key of a way to read a statement. The better of two ways has the smaller key."""
     outputs = anchor.problem.extents[anchor.problem.vector_dim]
-    # A product as a convolution of one tap has nothing over the product itself, but a smaller w where it has one.
+    # A product read as a convolution of one tap has no advantage over the product itself, unless its w is smaller.
     packed = prod(anchor.w.shape) * (1 if anchor.problem.op == "matmul" else 2)
     return outputs < FULL_VECTOR, -min(outputs, FULL_VECTOR), packed
 

@@ -24,7 +24,7 @@ class NoProductError(Exception):
 class Spatial:
     """An axis of x along which a window moves: at output o, tap t lies at stride·o + dilation·t - before.
 
-    outs, taps: the dims; none where there is one point. A run of rows is one axis, with a window of one tap.
+    outs, taps: the dims; empty where there is one point. A run of rows is one axis, with a window of one tap.
     """
 
     outs: tuple[str, ...]
@@ -85,7 +85,7 @@ class Product:
 
 
 def factors(statement: Statement) -> tuple[Access, Access]:
-    """The two elements that a statement sums the products of. Raises NoProductError."""
+    """The two elements whose products a statement sums. Raises NoProductError."""
     value = statement.value
     if not isinstance(value, Reduce) or value.kind != "sum":
         raise NoProductError("it is no sum")

@@ -1,4 +1,4 @@
-"""What the stores of an anchor can do besides: the maps that follow it, as an epilogue (`tiling.epilogue`).
+"""What the stores of an anchor can compute too: the maps that follow it, as an epilogue (`tiling.epilogue`).
 
     y[i,j] = sum[k] a[i,k] * b[k,j]; z[i,j] = relu(y[i,j] + v[j])      relu(y + v[n]), which gives z
 
@@ -27,8 +27,9 @@ _OPERATORS = ("add", "sub", "mul", "div", "neg")
 
 @dataclass(frozen=True)
 class Stores:
-    """What an anchor stores. output: the array that it gives. arrays: which array of the program each one of the
-    epilogue is. fused: the arrays that lie nowhere, and the output. stopped: why what follows is not fused.
+    """What an anchor stores. output: the array that it writes. arrays: the array of the program for each array of the
+    epilogue. fused: the output, and the arrays before it that are never in memory. stopped: why the next statement is
+    not fused.
     """
 
     problem: Problem
@@ -160,7 +161,7 @@ def _after(program: Sized, array: str) -> tuple[Statement, ...]:
 
 
 def _ends(program: Sized, needs: set[str], output: str) -> bool:
-    """Whether nobody but the statements of `needs` reads what they hand on, up to the output."""
+    """Whether only the statements of `needs` read the intermediate arrays up to the output."""
     inner = needs - {output}
     readers = (s for s in program.program.statements if s.array not in needs)
     return inner.isdisjoint(program.outputs) and not any(a.array in inner for s in readers for a in s.accesses)
