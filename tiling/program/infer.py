@@ -367,9 +367,7 @@ class _Sizing:
                     )
 
     def indexed(self, index: Expression, where: str) -> Index | None:
-        """An index as sums of dims; None where it depends on elements of arrays. Raises ProgramError for any other
-        value.
-        """
+        """An index as sums of dims; None where it depends on elements of arrays. Else raises ProgramError."""
         for part in parts(index):
             if isinstance(part, Access) and self.dtypes[part.array] not in INTEGERS:
                 raise ProgramError(f"{where}: {part} is {self.dtypes[part.array]}, and an index is a whole number")

@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Row:
-    """What an operator is for its shapes: a text, the inputs that the shapes are of, and extents that no shape has."""
+    """An operator for given shapes: its text, the names of its inputs, and the extents that no shape tells."""
 
     text: str
     inputs: tuple[str, ...]
@@ -235,7 +235,9 @@ def _group_norm(x: Shape, g: Shape, b: Shape, groups: int, eps: float = 1e-5) ->
 
 
 def _source(out: int, extent: int, dim: str) -> tuple[str, str]:
-    """Where pixel `dim` of `out` lies among `extent`, half pixels aligned: the pixel before it, and how far behind."""
+    """Where pixel `dim` of `out` lies among `extent`, half pixels aligned: the pixel before, and the distance from
+    it.
+    """
     twice = f"({2 * extent}*{dim} + {extent - out})"
     return f"{twice} // {2 * out}", f"({twice} % {2 * out}) / {2 * out}"
 
@@ -255,7 +257,7 @@ def _resize(x: Shape, h: int, w: int, mode: str = "nearest") -> Row:
         terms = []
         for tap in taps:
             at_tap = at | {dim: f"min(max({pixel} + {tap}, 0), {extent - 1})"}
-            # Rows first: what they give has the new rows, and still the old columns.
+            # Rows first: the intermediate image has the new rows and the old columns.
             column = at_tap["w"] if dim == "w" else "u"
             terms.append(f"{_weight(mode, tap, f'f_{dim}[{dim}]')} * {given}[n,{at_tap['h']},{column},c]")
         name = "a[n,h,u,c]" if dim == "h" else "y[n,h,w,c]"
@@ -265,7 +267,7 @@ def _resize(x: Shape, h: int, w: int, mode: str = "nearest") -> Row:
 
 
 def _weight(mode: str, tap: int, f: str) -> str:
-    """The weight of a tap for a pixel that lies f behind tap 0. Cubic: Keys' kernel with a = -0.75, as PyTorch's."""
+    """The weight of a tap for a pixel at distance f after tap 0. Cubic: Keys' kernel with a = -0.75, as in PyTorch."""
     if mode == "linear":
         return f if tap else f"(1 - {f})"
     return {

@@ -34,7 +34,7 @@ from tiling.program.names import ProgramError, checked
 
 LONGEST = 20_000  # characters
 DEEPEST = 40  # levels of brackets and signs
-MOST_TERMS = 100  # that follow each other: each is a level of the value that they make
+MOST_TERMS = 100  # of one sum or product: each is a level of the tree
 LARGEST_NUMBER = (2 - 2**-23) * 2.0**127  # the largest f32
 Part = TypeVar("Part")
 RESERVED = frozenset((*NAMED, *REDUCTIONS, *DTYPES, "and", "or", "not", "else", "inf", "lane"))
@@ -232,7 +232,7 @@ class _Reader:
         return value
 
     def _applied(self, function: str, part: Callable[[], Expression]) -> Expression:
-        """The function of a sign, which is the token, applied to what follows it."""
+        """The function of the current token, a sign, applied to what follows it."""
         self.signs += 1
         self._check_depth()
         self.advance()

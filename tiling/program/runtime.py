@@ -1,8 +1,8 @@
-"""Runtime extents: dims of which each call has another number of points, up to a bound.
+"""Runtime extents: dims whose number of points is an argument of each call, up to a bound.
 
     y[i,j] = 2 * x[i,j], i <= 512, j = 768      x: f32[i_extent, 768], and i_extent is an argument of the kernel
 
-Whatever has to hold for all numbers of points is shown of indices over their names.
+Properties that must hold for every extent are proved for indices over the names of the extents.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ def extent_name(dim: str) -> str:
 
 
 def ends(index: Index, counts: Mapping[str, Index]) -> tuple[Index, Index]:
-    """The least and the largest value of an index over dims, as indices over runtime extents. counts: of each dim."""
+    """The least and the largest value of an index over dims, as indices over runtime extents. counts: the extents."""
     low = high = constant(index.offset)
     for term, coefficient in index.terms:
         if isinstance(term, str):
             least, most = constant(0), counts[term] - 1
         elif term.operation == "%":
             least, most = constant(0), term.right - 1
-        else:  # it grows with both sides: a divisor is a number
+        else:  # the value grows with both sides, since a divisor is a number
             left, right = ends(term.left, counts), ends(term.right, counts)
             least, most = (applied(term.operation, one, other) for one, other in zip(left, right))
         low = low + (least if coefficient > 0 else most) * coefficient
@@ -35,7 +35,7 @@ def ends(index: Index, counts: Mapping[str, Index]) -> tuple[Index, Index]:
 
 
 def larger(one: Index, other: Index, ranges: Mapping[str, Range]) -> Index | None:
-    """The one of two indices that is never smaller than the other; None where that depends. ranges: of each name."""
+    """The one of two indices that is never smaller than the other; None where neither is. ranges: of each name."""
     least, most = (one - other).within(ranges)
     return one if least >= 0 else other if most <= 0 else None
 
@@ -58,7 +58,7 @@ def written(index: Index) -> Expression:
 
 
 def solved(size: Index, length: int) -> tuple[str, int] | None:
-    """The name and the value of the one runtime extent with which an axis is so long; None where it is not told."""
+    """The name and the value of the runtime extent that gives an axis this length; None where there is none."""
     if len(size.terms) != 1 or not isinstance(size.terms[0][0], str):
         return None
     ((name, coefficient),) = size.terms

@@ -13,9 +13,7 @@ from tiling.loops.meaning.workers import Workers
 
 @dataclass
 class Copies:
-    """The asynchronous copies of a worker, in groups; the last group is open. of: the copies of each worker inside
-    it.
-    """
+    """The asynchronous copies of a worker, in groups; the last one is open. of: the copies of each worker inside it."""
 
     groups: list[list[tuple[Copy, Scope]]] = field(default_factory=lambda: [[]])
     of: dict[tuple[str, int], Copies] = field(default_factory=dict)

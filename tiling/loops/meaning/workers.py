@@ -17,9 +17,7 @@ GROUPS = {"warp": "block", "thread": "block", "lane": "warp"}  # whose workers o
 
 
 class Race(Exception):
-    """Two workers touch one element with nothing that orders them, and one of them writes. The message says where, and
-    who.
-    """
+    """Two workers touch one element in no order, and one of them writes. The message says where, and who."""
 
 
 @dataclass

@@ -11,8 +11,8 @@
           a_run[i, c] = a_run[i, c] * m_grown + sum of e * v
       for i in 0..32: y = a_run[i, c] / d_run[i]
 
-Where a row has seen -inf alone, 0 stands for the largest value, so that exp(-inf - 0) is 0. In the end such a row is no
-number, as exp(-inf + inf) is none.
+While all values of a row are -inf, 0 stands for the largest value, so that exp(-inf - 0) is 0. In the end such a row is
+NaN, as exp(-inf + inf) is.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ class Blocks:
 
     @property
     def running(self) -> tuple[Statement, ...]:
-        """The statements whose values change from block to block."""
+        """The statements whose values are carried from block to block."""
         return (self.online.largest, *self.online.sums)
 
     def of_rows(self, rows: Index) -> Body:
-        """Some rows from their beginning to their end."""
+        """The loops of some rows: all blocks, and what follows them."""
         dim = self.online.dim
         blocks = []
         for start, stop, points in runs(self.program.count(dim), BLOCK):
@@ -114,7 +114,7 @@ class Blocks:
     # --- one block
 
     def block(self, rows: Index, points: Index) -> Body:
-        """Some points of the dim, for some rows."""
+        """One block: some points of the dim, for some rows."""
         inside = {s.array for s in self.online.inside if self.online.dim in s.dims} | {self.online.largest.array}
         body: list[loops.Statement] = []
         for name in self.group.rows:
@@ -133,13 +133,13 @@ class Blocks:
         return (self.each_row(rows, _ended(tuple(body), self.online.dim, points)),)
 
     def shortened(self, buffer: Buffer) -> Buffer:
-        """A row with room for one block."""
+        """The array of a row, with room for one block only."""
         shape = tuple(BLOCK if axis == self.online.dim else extent for axis, extent in zip(buffer.axes, buffer.shape))
         return replace(buffer, shape=shape)
 
     @property
     def grown(self) -> str:
-        """The register by which sums are multiplied where the largest value has grown."""
+        """The register with the factor of the sums after the largest value has grown."""
         return f"{self.online.largest.array}_grown"
 
     def largest(self, each: StatementLoops) -> Body:
@@ -173,7 +173,7 @@ class Blocks:
     # --- what follows
 
     def after(self) -> Body:
-        """What reads the sums, for one row."""
+        """The statements that read the sums, for one row."""
         given = {s.array for s in (*self.running, *self.online.after)}
         body: list[loops.Statement] = [
             Alloc(row_of(self.program, self.group, name)) for name in self.group.rows if name in given
@@ -211,7 +211,7 @@ class Blocks:
         return limit.replaced({self.row: variable(begin_of(self.row)) + last})
 
     def placed(self, body: Body) -> Body:
-        """The block where dims are counted from the beginning of the rows and points, except in what lies near."""
+        """The block with positions moved by where its rows and points begin, except in arrays of one block."""
         dims = (self.row, self.online.dim)
         moved = substituted(body, {dim: variable(begin_of(dim)) + variable(dim) for dim in dims})
         back = {begin_of(dim): ZERO for dim in dims}
@@ -231,12 +231,12 @@ class Blocks:
 
 
 def begin_of(dim: str) -> str:
-    """The name of where the points of a dim begin that are computed together."""
+    """The name of the position at which the current rows or points of a dim begin."""
     return f"{dim}_begin"
 
 
 def runs(count: Index, size: int) -> Iterator[tuple[Index, Index, Index]]:
-    """(start, stop, points of each) of the runs of so many points, and of a last one with what is left."""
+    """(start, stop, points of each) of the whole runs, and of a last, shorter one."""
     rest = count % size
     if rest != count:
         yield ZERO, count - rest, constant(size)
@@ -245,7 +245,7 @@ def runs(count: Index, size: int) -> Iterator[tuple[Index, Index, Index]]:
 
 
 def _ended(body: Body, dim: str, points: Index) -> Body:
-    """The block whose loops over a dim have so many points, and end where those of the whole dim end."""
+    """The block with loops over a dim cut to so many points. They end where the loops over the whole dim end."""
 
     def changed(statement: loops.Statement) -> loops.Statement:
         statement = with_blocks(statement, lambda block: tuple(map(changed, block)))
@@ -258,7 +258,7 @@ def _ended(body: Body, dim: str, points: Index) -> Body:
 
 
 def _named_apart(body: Body, dim: str) -> Body:
-    """The block of the last points of a dim, whose arrays have names of their own: passes know an array by its name."""
+    """The block of the last points of a dim. Its arrays get new names, since passes know an array by its name."""
     own = {s.buffer.name for s in walk(body) if isinstance(s, Alloc)}
 
     def name(given: str) -> str:

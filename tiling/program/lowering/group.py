@@ -1,4 +1,4 @@
-"""Groups of statements that are computed row by row: what one gives, the next takes while it is near.
+"""Groups of statements that are computed row by row: each takes the row of the one before while it is in a near cache.
 
     m[i] = max[j] x[i,j]; e[i,j] = exp(x[i,j] - m[i]); d[i] = sum[j] e[i,j]; y[i,j] = e[i,j] / d[i]
 
@@ -37,7 +37,7 @@ def groups(program: Sized) -> tuple[Group, ...]:
 
 
 def _joined(group: Group, statement: Statement) -> Group | None:
-    """The group with one more statement; None where they share no loop, or nothing that they read or give."""
+    """The group with one more statement; None where they share no loop or no array."""
     arrays = {s.array for s in group.statements}
     before = arrays | {access.array for s in group.statements for access in s.accesses}
     if before.isdisjoint(access.array for access in statement.accesses):
@@ -50,8 +50,8 @@ def _joined(group: Group, statement: Statement) -> Group | None:
             given = next((s for s in statements if s.array == access.array), None)
             if given:
                 dims = _shared(dims, tuple(i.name if isinstance(i, Dim) else "" for i in access.at))
-    # The first hands on one row in each iteration. If it handed on more, neither cores nor the second's own outer loops
-    # would gain by it.
+    # The first statement hands on one row in each iteration. Handing on more would help neither cores nor the outer
+    # loops of the second.
     if min(len(group.dims), len(statement.dims)) > len(dims) + 1:
         return None
     return Group(dims, statements) if dims else None

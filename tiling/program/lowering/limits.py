@@ -5,8 +5,8 @@
     e[i,j] = exp(t[i,j] - m[i])               beyond it is 0, and nobody reads it: j ends at i + 1
     y[i,c] = sum[j] e[i,j] * v[j,c]           0 changes no sum: j ends at i + 1
 
-Numbers that are not known count as finite, and as not 0 where they divide: 0 times one of them is 0, and -inf plus one
-of them is -inf. So what a mask hides need not be read. Source: sparse iteration spaces.
+Unknown numbers count as finite, and unknown divisors as not 0: 0 times an unknown number is 0, and -inf plus one is
+-inf. So what a mask hides need not be read. Source: sparse iteration spaces.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def limits(program: Sized) -> Limits:
 
 @dataclass
 class _Limits:
-    """beyond: of an array its dim, the limit on it, and the number that all its elements beyond are."""
+    """beyond: for an array a dim, the limit on it, and the number that every element beyond the limit is."""
 
     program: Sized
     found: dict[tuple[str, str], Index] = field(default_factory=dict)
@@ -69,11 +69,11 @@ class _Limits:
                     self.found.setdefault((statement.array, dim), limit)
 
     def stored(self, array: str, number: float) -> bool:
-        """Whether an array holds a number as it is. Others may be rounded or wrap around."""
+        """Whether an array holds a number exactly. Other arrays may round it or wrap around."""
         return number in (0, 1) or (abs(number) == inf and self.dtypes[array] in FLOATS)
 
     def neutral(self, array: str, reduce: Reduce) -> float:
-        """The number that changes nothing where it is taken in, in the dtype of the accumulator."""
+        """The neutral number of a reduction, in the dtype of the accumulator."""
         dtype = summed_in(reduce.kind, met_in(reduce.value, self.dtypes, self.dtypes[array]))
         combine = COMBINE[reduce.kind]
         return neutral({"max": "or", "min": "and"}.get(combine, combine) if dtype == "bool" else combine, dtype)
@@ -88,7 +88,7 @@ class _Limits:
             known = [limit for limit in wanted if limit is not None]
             if dim in group.dims or not known or len(known) < len(wanted):
                 continue
-            # All rows of a group are computed together, so their limits differ by where they are in the group alone.
+            # All rows of a group are computed together, so their limits differ only by the place in the group.
             if all((limit - known[0]).is_constant and set(limit.names()) <= set(group.dims) for limit in known):
                 self.found[statement.array, dim] = max(known, key=lambda limit: limit.offset)
 
@@ -104,7 +104,7 @@ class _Limits:
         return limit.replaced(plain) if limit is not None and set(limit.names()) <= set(plain) else None
 
     def usable(self, statement: Statement, dim: str, limit: Index) -> bool:
-        """Whether a limit is an index of the loops around, and leaves something to do but not everything."""
+        """Whether a limit is an index of the loops around, and leaves at least one point but not all."""
         dims = self.group[statement.array].dims
         around = (*dims, *(d for d in (*statement.dims, *statement.reduced) if d not in dims))
         if dim not in around or not {term for term, _ in limit.terms} <= set(around[: around.index(dim)]):
@@ -127,7 +127,7 @@ class _Limits:
                 yield limit
 
     def known(self, access: Access, dim: str) -> tuple[Index, float] | None:
-        """The limit on a dim beyond which the elements that are read are a number."""
+        """The limit on a dim beyond which all elements that are read are one known number."""
         if access.array not in self.beyond:
             return None
         own, limit, number = self.beyond[access.array]
@@ -139,7 +139,7 @@ class _Limits:
         return limit.replaced({name: variable(i.name) for name, i in by.items() if isinstance(i, Dim)}), number
 
     def number(self, value: Expression, dim: str, limit: Index) -> float | None:
-        """The number that a value is wherever the dim is beyond the limit; None where that is not known."""
+        """The value of an expression wherever the dim is beyond the limit; None where that is not known."""
         if isinstance(value, Number):
             return value.value
         if isinstance(value, Access):
@@ -172,7 +172,7 @@ def _at_most(limit: Index, other: Index) -> bool:
 
 
 def _folded(function: str, given: list[float | None]) -> float | None:
-    """The number that a function gives; None where it hangs on what is not known."""
+    """The number that a function gives; None where it depends on unknown numbers."""
     ends = [number for number in given if number is not None and abs(number) == inf]
     match function, given:
         case "exp", [number] if number == -inf:

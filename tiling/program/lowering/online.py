@@ -2,8 +2,8 @@
 
     m[i] = max[j] t[i,j]; e[i,j] = exp(t[i,j] - m[i]); d[i] = sum[j] e[i,j]; a[i,c] = sum[j] e[i,j] * v[j,c]
 
-Sums of exp(t - m) * v may use any m in place of the largest: going from m to n multiplies them by exp(m - n). So after
-each block of j the sums are those of the largest value so far, and of t and e there is one block at a time.
+Sums of exp(t - m) * v may use any m in place of the largest: a change from m to n multiplies them by exp(m - n). So
+after each block of j the sums are relative to the largest value so far. t and e need room for one block only.
 Source: Milakov and Gimelshein, "Online normalizer calculation for softmax"; Dao et al., "FlashAttention".
 """
 
@@ -26,8 +26,8 @@ BLOCK, ROWS = 256, 32
 class Online:
     """A group that is computed block by block along `dim`.
 
-    largest: the statement of the maximum. sums: those that are multiplied where it grows. inside: all statements over
-    the dim, these included, in order. after: the others, which read what they give.
+    largest: the statement of the maximum. sums: the statements that are multiplied where it grows. inside: all
+    statements over the dim, in order, `largest` and `sums` among them. after: the others, which read their results.
     """
 
     dim: str
@@ -38,7 +38,7 @@ class Online:
 
 
 def online(program: Sized, group: Group) -> Online | None:
-    """The group block by block; None where it has no such maximum, or only few points."""
+    """The group block by block; None where it has no running maximum, or only few points."""
     for statement in group.statements:
         reduce = statement.value
         if isinstance(reduce, Reduce) and reduce.kind == "max" and statement.dims == group.dims and group.dims:
@@ -86,7 +86,7 @@ def _read_along(group: Group, statement: Statement, dim: str) -> bool:
 
 
 def is_exp(value: Expression, largest: Statement) -> bool:
-    """Whether a value is exp(t - m), for the t of which m is the largest."""
+    """Whether a value is exp(t - m), where m is the largest t."""
     m = Access(largest.array, tuple(map(Dim, largest.dims)))
     return value == Apply("exp", (Apply("sub", (largest.expression, m)),))
 
@@ -99,7 +99,7 @@ def _is_sum(program: Sized, statement: Statement, dim: str) -> bool:
 
 
 def _scales(statement: Statement, exps: set[str], largest: Statement, given: set[str]) -> bool:
-    """Whether a value is one exponential times factors that know nothing of the largest value."""
+    """Whether a value is one exponential times factors that do not depend on the largest value."""
     factors = list(factors_of(statement.expression))
     one = [f for f in factors if is_exp(f, largest) or (isinstance(f, Access) and f.array in exps)]
     others = [f for f in factors if f not in one]

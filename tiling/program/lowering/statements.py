@@ -50,7 +50,7 @@ def buffer(program: Sized, array: Array) -> Buffer:
     uses = (access.at for s in program.program.statements for access in s.accesses if access.array == array.name)
     assigned = (s.dims for s in program.program.statements if s.array == array.name)
     at: tuple[Expression, ...] | None = next((tuple(map(Dim, dims)) for dims in assigned), None)
-    if at is None:  # an input; after inlining nobody may read it
+    if at is None:  # an input, which nobody may read after inlining
         at = next(uses, tuple(Number(0) for _ in array.shape))
     found = [affine(index) for index in at]
     names = [next(iter(index.names()), "") if index else "" for index in found]
@@ -101,7 +101,7 @@ class StatementLoops:
         return Store(called(self.program, name), self.in_row(name, at), _cast(value, dtype, wanted))
 
     def in_row(self, array: str, at: tuple[Index, ...]) -> tuple[Index, ...]:
-        """The place of an element, in the row of the group if there is no more of the array."""
+        """The place of an element, within the group's row where the array has room for one row only."""
         if array not in self.group.rows:
             return at
         dims = next(s.dims for s in self.group.statements if s.array == array)
@@ -121,11 +121,11 @@ class StatementLoops:
 
     @property
     def accumulator(self) -> str:
-        """The register in which a reduction goes on."""
+        """The register in which a reduction accumulates."""
         return f"acc_{self.statement.array}"
 
     def accumulated(self, reduce: Reduce, begin: Value | None = None) -> Body:
-        """The accumulator, and the loops that take every value in. begin: its first value; None: the neutral number."""
+        """The accumulator, and the loops that add every value to it. begin: its first value, by default neutral."""
         met = self.meeting(reduce.value)
         dtype = summed_in(reduce.kind, met)
         combine, acc = COMBINE[reduce.kind], self.accumulator
@@ -175,7 +175,7 @@ class StatementLoops:
         return met_in(value, self.dtypes, self.dtypes[self.statement.array])
 
     def value(self, value: Expression, dtype: str) -> Value:
-        """A value as one of loops, in this dtype."""
+        """A value of the program as a value of the loop language, in this dtype."""
         if isinstance(value, Number):
             return loops.Number(value.value, dtype)
         if isinstance(value, Dim):
@@ -198,7 +198,7 @@ class StatementLoops:
             met = real(met)
         elif met == "bool" and function.gives == SAME and not function.choice:
             met = "s64"
-        # Once: of choices within choices, each would double what those inside take.
+        # Computed once: otherwise nested choices would double the work with each level.
         arguments = tuple(self.converted(argument, met) for argument in rest)
         if value.function == "where" and (chosen := self.chosen(condition[0], *arguments)):
             return _cast(chosen, met, dtype)
@@ -207,7 +207,7 @@ class StatementLoops:
         return _cast(applied, "bool" if function.gives == TRUTH else met, dtype)
 
     def chosen(self, condition: Expression, value: Value, otherwise: Value) -> Choose | None:
-        """A choice by positions alone, which most vectors make as a whole; None for another one."""
+        """A choice by positions alone, which most vectors make as a whole; None for any other choice."""
         chosen_by = tests(condition, self.ranges)
         guarded = any(isinstance(part, Choose) for part in (*parts_of(value), *parts_of(otherwise)))
         gathered = any(isinstance(part, Load) and self.reads(part) for part in parts_of(value))
@@ -268,7 +268,7 @@ class StatementLoops:
 
 
 def bounded(index: Index, extent: Index, below: bool = True, above: bool = True) -> tuple[Inside, ...]:
-    """The tests that an index is not below 0, and below an extent: those of both that are asked for."""
+    """The tests that an index is at least 0, and below an extent: one of them, or both."""
     low = 0 if below else None
     if extent.is_constant:
         return (Inside(index, low, extent.offset if above else None),) if below or above else ()
@@ -276,7 +276,7 @@ def bounded(index: Index, extent: Index, below: bool = True, above: bool = True)
 
 
 def _wide(index: Expression) -> Expression:
-    """An index in 64 bits, whatever the arrays that it is read from. What a cast is given has its own dtype."""
+    """An index in 64 bits, whatever the dtype of the arrays that it is read from. Arguments of casts keep theirs."""
     if isinstance(index, Access):
         return Apply("s64", (index,))
     if not isinstance(index, Apply) or FUNCTIONS[index.function].gives not in (SAME, REAL, TRUTH):
@@ -285,7 +285,7 @@ def _wide(index: Expression) -> Expression:
 
 
 def _cast(value: Value, dtype: str, wanted: str) -> Value:
-    """A value of a dtype in another one. A number simply has the other one."""
+    """A value converted from one dtype to another. A number of the text simply takes the other dtype."""
     if dtype == wanted:
         return value
     if isinstance(value, loops.Number) and wanted in ("f32", "f64"):
@@ -296,5 +296,5 @@ def _cast(value: Value, dtype: str, wanted: str) -> Value:
 
 
 def _loaded(value: Value, dtype: str) -> Value:
-    """A stored number as one that is computed with."""
+    """A loaded number in the dtype in which it is computed."""
     return loops.Apply("from_bf16", (value,)) if dtype == "bf16" else _cast(value, dtype, computed_in(dtype))

@@ -18,14 +18,17 @@ from tiling.program.rewrite.inline import substituted
 from tiling.program.rewrite.lay_out_operands import is_product, laid_out
 from tiling.program.rewrite.rename import with_accesses
 
-# Weights are packed in each call, which takes about as long as using each of them so often. In shorter vectors, and
-# for fewer multiplications, the loops of the rules are as fast.
+# The least number of uses of each weight: packing the weights in each call takes about as long as so many uses. With
+# shorter vectors, or fewer multiplications, the loops of the rules are as fast.
 LEAST_USES, LEAST_FLOPS = 32, 1 << 22
 
 
 @dataclass(frozen=True)
 class Anchored:
-    """The three. before, after: None where there is nothing. moved: arrays that only the order of axes told apart."""
+    """The three programs.
+
+    before, after: None where there is nothing. moved: arrays left out, since they only changed the order of axes.
+    """
 
     program: Sized
     before: Sized | None
@@ -36,9 +39,9 @@ class Anchored:
 
 
 def anchored(program: Sized, dtypes: tuple[str, ...] = ("f32",), ahead: frozenset[str] = frozenset()) -> Anchored | str:
-    """The program around its anchor; else a sentence that says why its loops follow rules instead.
+    """The program around its anchor; else a sentence that says why rules decide its loops.
 
-    dtypes: those in which the machine has kernels of problems. ahead: inputs that a caller packs once for many calls.
+    dtypes: those for which the machine has kernels of problems. ahead: inputs that a caller packs once for many calls.
     """
     if program.runtime:
         return f"{' '.join(program.runtime)}: a scheme is chosen for one extent, and every call has another"
@@ -67,7 +70,7 @@ def anchored(program: Sized, dtypes: tuple[str, ...] = ("f32",), ahead: frozense
 def _read_as_it_is(
     program: Sized, array: str, dtypes: tuple[str, ...], ahead: frozenset[str]
 ) -> tuple[Sized, Anchor] | str:
-    """The program whose sum is an anchor of what it reads, and the anchor; else why it is none."""
+    """The program with a sum that reads its operands as they are, and its anchor; else why there is none."""
     if not _is_product(next(s for s in program.program.statements if s.array == array)):
         return f"{array} goes by rules: its factors are no elements of arrays"
     program = _read_directly(_transposed(program, array), array)
@@ -79,7 +82,7 @@ def _read_as_it_is(
 
 
 def _with_weights(program: Sized, array: str) -> Anchor | str:
-    """The anchor whose weights are an input, where one factor alone is: only those can be packed ahead."""
+    """The anchor whose weights are an input, where only one factor is an input: only inputs can be packed ahead."""
     names = {access.array for access in factors(next(s for s in program.program.statements if s.array == array))}
     given = [name for name in names if name in program.program.inputs]
     found = anchor_of(program, array, given[0]) if len(given) == 1 else ""
@@ -94,7 +97,7 @@ def _is_product(statement: Statement) -> bool:
 
 
 def _by_rules(anchor: Anchor, dtypes: tuple[str, ...], ahead: bool) -> str:
-    """Why the loops of the rules are as fast; nothing where they are not. ahead: the weights are packed already."""
+    """Why the loops of the rules are as fast; "" where they are not. ahead: the weights are packed already."""
     problem = anchor.problem
     if problem.dtype not in dtypes:
         return f"this machine has no instructions for products of {problem.dtype}"
@@ -139,7 +142,7 @@ def _transposed(program: Sized, array: str) -> Sized:
 
 
 def _read_directly(program: Sized, array: str) -> Sized:
-    """The program whose product reads what a map only lays out anew from where it was, where that is an anchor too."""
+    """The program whose product reads an array directly instead of its relaid copy, if that is still an anchor."""
     for access in factors(next(s for s in program.program.statements if s.array == array)):
         map_ = next((s for s in program.program.statements if s.array == access.array), None)
         if map_ is None or not isinstance(map_.value, Access) or map_.value.outside is not None:
@@ -183,7 +186,7 @@ def _split(program: Sized, anchor: Anchor, stores: Stores, moved: tuple[str, ...
 def _part(
     program: Sized, statements: tuple[Statement, ...], arrays: tuple[Array, ...], outputs: tuple[str, ...]
 ) -> Sized:
-    """Some statements as a program of their own. arrays: what its inputs may be."""
+    """Some statements as a program of their own. arrays: the arrays that its inputs may be."""
     left = {statement.array for statement in statements}
     bare = Program(statements)
     read = {array.name: array for array in (*arrays, *program.assigned)}

@@ -1,11 +1,11 @@
-"""What divides every value of a sum divides the sum instead, once.
+"""Divides a sum once, instead of every value in it.
 
     p[i,j] = e[i,j] / d[i]; y[i,c] = sum[j] p[i,j] * v[j,c]      ->      y_sum[i,c] = sum[j] e[i,j] * v[j,c]
                                                                          y[i,c] = y_sum[i,c] / d[i]
 
-Softmax in attention is written so, with e = exp(t - m) for the largest m of t: e is at most 1, so y_sum is at most as
-many times as large as v as it has terms. Of other e it might overflow where y does not, and the quotients stay. The sum
-then waits for no d, and may go on with it (`tiling.program.lowering.online`).
+Softmax in attention is written so, with e = exp(t - m) and m the largest t. Then e is at most 1, so y_sum is at most
+the largest v times the number of terms. For any other e, y_sum might overflow where y does not, so the quotients stay.
+The sum no longer waits for d, and both may go on block by block (`tiling.program.lowering.online`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _factored(program: Sized, statement: Statement) -> Sized:
 
 
 def _with_maps(program: Sized, statement: Statement) -> Statement:
-    """The sum with quotients in place of the factors that are elements of them, and are kept as they are computed."""
+    """The sum with a quotient in place of each factor that is an element of an unrounded quotient map."""
     for factor in factors_of(statement.expression):
         map_ = next(
             (s for s in program.program.statements if isinstance(factor, Access) and s.array == factor.array), None
@@ -84,7 +84,7 @@ def _with_maps(program: Sized, statement: Statement) -> Statement:
 
 
 def _is_sum(program: Sized, value: Expression, reduce: Reduce) -> bool:
-    """Whether a value is the element of a sum that does not move with the dims of another one."""
+    """Whether a value is an element of a sum, and does not move with the reduced dims of the other sum."""
     if not isinstance(value, Access) or value.outside is not None:
         return False
     if not all(isinstance(index, Dim) and index.name not in reduce.dims for index in value.at):
@@ -94,7 +94,7 @@ def _is_sum(program: Sized, value: Expression, reduce: Reduce) -> bool:
 
 
 def _is_at_most_1(program: Sized, value: Expression) -> bool:
-    """Whether a value is exp(t - m), or an element of such, where m is the largest t."""
+    """Whether a value is exp(t - m), or an element of a map of it, where m is the largest t."""
     given = {statement.array: statement for statement in program.program.statements}
     if isinstance(value, Access) and value.array in given:
         statement = given[value.array]
@@ -104,7 +104,7 @@ def _is_at_most_1(program: Sized, value: Expression) -> bool:
 
 
 def _without_unread(program: Sized, maps: set[str]) -> Sized:
-    """The program without those of these maps that nobody reads any more."""
+    """The program without those of `maps` that no statement reads any more."""
     read = {access.array for statement in program.program.statements for access in statement.accesses}
     gone = maps - read
     return replace(

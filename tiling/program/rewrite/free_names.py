@@ -1,6 +1,6 @@
-"""A program with names of arrays and dims that a text leaves free: `int` becomes `int_`.
+"""A program with names of arrays and dims that generated code may use: `int` becomes `int_`.
 
-Beside the names themselves a text may have `x_i`, the stride of x along i.
+Generated code also has names such as `x_i`, the stride of x along i.
 """
 
 from __future__ import annotations
@@ -47,6 +47,6 @@ def with_free_names(program: Sized, is_taken: Callable[[str], bool]) -> Sized:
 
 
 def _free(name: str, is_taken: Callable[[str], bool], is_free: Callable[[str], bool]) -> str:
-    """The name with as many `_` as it takes to be a new one. What is taken whatever follows it gets a letter too."""
+    """The name with enough `_` added to be new. A name that is taken whatever follows it gets a letter too."""
     letter = "v" if is_taken(f"{name}_") else ""
     return next(new for n in count(1) if is_free(new := f"{letter}{name}{'_' * n}"))

@@ -2,8 +2,8 @@
 
     e[i] = c[99-i] * 2; y[i,j] = e[50*i+j] * 3      ->      y[i,j] = c[99 - (50 * i + j)] * 2 * 3
 
-A map is computed again for each time that it is read. So it is inlined where that is not more often than it has
-elements, or where its arithmetic is cheaper than memory. Reductions are never inlined. Source: Hidet's prologues and
+An inlined map is computed at each read. So it is inlined where it has no fewer elements than reads, or where its
+arithmetic is cheaper than memory. Reductions are never inlined. Source: Hidet's prologues and
 epilogues.
 """
 
@@ -29,10 +29,10 @@ from tiling.program.language import (
 )
 from tiling.program.runtime import written
 
-# Operations of a map that is computed again rather than stored, and elements that it reads. A load of a stored value
-# and its address cost about as much.
+# The most operations, and the most elements read, of a map that is computed again rather than stored. Loading a stored
+# value and computing its address cost about as much.
 CHEAP_OPERATIONS, CHEAP_READS = 4, 1
-# A longer value is stored whatever it costs: chains of thousands of maps would become one that nobody can read.
+# A longer value is always stored. Otherwise a chain of thousands of maps would become one that nobody can read.
 MOST_PARTS = 300
 
 
@@ -62,7 +62,7 @@ def worthwhile(program: Sized, statement: Statement) -> bool:
 
 
 def _may_fail(program: Sized, statement: Statement) -> bool:
-    """Whether an error of the caller would be lost: an index that is read, of the map itself or of what it reads."""
+    """Whether inlining could hide an error of the caller: an index that is itself read from an array."""
     accesses = [access for _, access in _readers(program, statement)]
     if any(access.outside is None and _is_gather(access) for access in accesses):
         return True
@@ -75,7 +75,7 @@ def _is_gather(access: Access) -> bool:
 
 
 def has_gather(value: Expression) -> bool:
-    """Whether an element has an index that is read, which must be inside its array."""
+    """Whether an element has an index that is read from an array, and that must lie inside."""
     return any(isinstance(part, Access) and part.outside is None and _is_gather(part) for part in parts(value))
 
 
@@ -101,7 +101,7 @@ def _readers(program: Sized, statement: Statement) -> Iterator[tuple[Statement, 
 
 
 def _points(program: Sized, statement: Statement) -> int:
-    """How often the value of a statement is computed."""
+    """How many times the value of a statement is computed."""
     return prod(program.extents[dim] for dim in (*statement.dims, *statement.reduced))
 
 
@@ -150,7 +150,7 @@ def substituted(reader: Statement, map_: Statement, value: Expression, program: 
         test: Expression = inside[0] if inside else Apply("eq", (Number(0), Number(0)))
         for other in inside[1:]:
             test = Apply("and", (test, other))
-        # Outside, the elements that the map reads are not there either.
+        # Where the map's element lies outside, the elements that the map reads lie outside too.
         outside = part.outside if dtype in FLOATS else int(part.outside)
         found = Apply("where", (test, with_dims(value, by, guarded=True), Number(outside)))
         return Apply("bool", (found,)) if dtype == "bool" else found

@@ -1,4 +1,4 @@
-"""Operands of a product that no scheme reads as they are become arrays that one does.
+"""Copies operands of a product that no scheme can read into arrays that a scheme can read.
 
     y[i,j] = sum[k] x[i+5,k] * exp(w[99-k,j])      ->      x_laid[i,k] = x[i+5,k]; w_laid[j,k] = exp(w[99-k,j])
                                                            y[i,j] = sum[k] x_laid[i,k] * w_laid[j,k]
@@ -17,12 +17,13 @@ from tiling.program.infer import Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Program, Reduce, Statement, parts
 from tiling.program.rewrite.split_sums import free_name
 
-# An element costs its arithmetic, a store and a load. Read so often that is little beside the products.
+# The least number of reads of an element. Laying it out costs its arithmetic, a store and a load: little beside so many
+# products.
 LEAST_READS = 16
 
 
 def laid_out(program: Sized, array: str) -> Iterator[Sized]:
-    """The program where one operand of a sum of products is laid out, or both, where each is read often enough."""
+    """The program where one or both operands of a sum of products are laid out, if each is read often enough."""
     statement = next(s for s in program.program.statements if s.array == array)
     factors = _factors(statement)
     if factors is None:
@@ -36,7 +37,7 @@ def laid_out(program: Sized, array: str) -> Iterator[Sized]:
 
 
 def _factors(statement: Statement) -> tuple[Expression, ...] | None:
-    """The two values of which a statement sums the products; None where it does not."""
+    """The two values whose products a statement sums; None where it sums no products."""
     reduce = statement.value
     if not isinstance(reduce, Reduce) or reduce.kind != "sum":
         return None
@@ -44,7 +45,7 @@ def _factors(statement: Statement) -> tuple[Expression, ...] | None:
 
 
 def is_product(statement: Statement) -> bool:
-    """Whether a statement sums products of two values, of which each moves with an output that the other does not."""
+    """Whether a statement sums products of two values, and each moves with an output dim that the other does not."""
     factors = _factors(statement)
     if factors is None:
         return False
@@ -57,7 +58,7 @@ def _moving(value: Expression) -> set[str]:
 
 
 def _with_operand(program: Sized, array: str, number: int) -> Sized | None:
-    """The program with one operand laid out; None where it is read too seldom, or is no number to lay out."""
+    """The program with one operand laid out; None where it is read too seldom, or has numbers of the text only."""
     place, statement = next((n, s) for n, s in enumerate(program.program.statements) if s.array == array)
     factors = _factors(statement)
     assert factors is not None and isinstance(statement.value, Reduce)

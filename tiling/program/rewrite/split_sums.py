@@ -18,9 +18,9 @@ from tiling.program.infer import Array, Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Number, Program, Reduce, Statement
 from tiling.program.rewrite.inline import has_gather, with_dims
 
-# A sum of fewer points is over before other cores have begun; as many outputs can be shared among cores themselves.
+# A sum of fewer points ends before other cores have begun. So many outputs, or more, can be shared by cores directly.
 LEAST_POINTS, MOST_OUTPUTS = 1 << 18, 16
-PARTS = (64, 16)  # at most, and at least where the extent is divided without a rest
+PARTS = (64, 16)  # the most parts, and the fewest where the parts divide the extent evenly
 
 
 def split_sums(program: Sized) -> Sized:
@@ -33,7 +33,7 @@ def split_sums(program: Sized) -> Sized:
 
 def _is_long(program: Sized, statement: Statement) -> bool:
     if not set(program.runtime).isdisjoint((*statement.dims, *statement.reduced)):
-        return False  # how long it is nobody knows yet
+        return False  # its length is not known yet
     outputs = prod(program.extents[dim] for dim in statement.dims)
     points = outputs * prod(program.extents[dim] for dim in statement.reduced)
     kind = statement.value.kind if isinstance(statement.value, Reduce) else ""
@@ -51,7 +51,7 @@ def _split(program: Sized, statement: Statement) -> Sized:
     part, inside = free_name(f"{dim}_part", program), free_name(f"{dim}_in", program)
     position = Apply("add", (Apply("mul", (Number(size), Dim(part))), Dim(inside)))
     rest = parts * size != extent
-    if rest and has_gather(reduce.value):  # points beyond the end would read some index or other
+    if rest and has_gather(reduce.value):  # points beyond the end would read an arbitrary index
         return program
     value = with_dims(reduce.value, {dim: position}, guarded=rest)
     kind = "sum" if reduce.kind == "mean" else reduce.kind

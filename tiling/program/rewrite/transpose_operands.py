@@ -31,7 +31,7 @@ def transposed_operands(program: Sized) -> Sized:
 
 
 def _transposed(program: Sized, statement: Statement) -> Iterator[Access]:
-    """The elements whose neighbours in the output lie far apart, and neighbours in the sum side by side."""
+    """The elements that lie far apart for neighbouring outputs, and side by side for neighbouring terms of the sum."""
     if not isinstance(statement.value, Reduce) or statement.value.kind != "sum" or not statement.dims:
         return
     along = statement.dims[-1]

@@ -1,8 +1,8 @@
-"""A program whose arrays lie in longer ones, of which they are the first elements along some axes.
+"""A program whose arrays are the first elements, along some axes, of longer arrays in memory.
 
     y[h,c] = relu(x[h,c])       x: f32[7, 64], y: f32[7, 64] of f32[7, 256]
 
-What lies beyond is neither read nor written. A part that begins further on is that of a pointer further on.
+The elements beyond are neither read nor written. For a part that begins later, pass a pointer to its first element.
 """
 
 from __future__ import annotations
