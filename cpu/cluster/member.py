@@ -18,9 +18,9 @@ from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.processes.worker import CandidateError, OutOfMemory, Worker, WorkerError
 
 _alone = threading.Lock()
-# A child for each set of options, that of the last task.
+# The child processes by their options. Only the child of the last task's options is kept.
 _children: dict[str, Worker] = {}
-# What decides how a kernel is written and measured.
+# The packages whose text decides how a kernel is written and measured.
 _PACKAGES = ("tiling", "microkernels", "cpu")
 _SOURCES = (".py", ".c", ".h", ".j2")
 

@@ -1,7 +1,7 @@
-"""A pool whose workers are those of a `dask.distributed` cluster that are like this machine.
+"""A pool of the workers of a `dask.distributed` cluster that are like this machine.
 
-Each worker has one task at a time. A worker may join or die meanwhile: what it had is given to another, and what is
-done is never done again.
+Each worker has one task at a time. Workers may join or die during a run. The task of a dead worker goes to another one,
+and a finished task is never run again.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from cpu.runtime.processes.worker import KILLED, CandidateError, OutOfMemory, Wo
 
 INSTALL = "pip install 'tilewright[cluster]'"
 CONNECT_SECONDS = 20.0
-# How often it is asked who is there. A worker that dies is noticed within that time.
+# Seconds between two looks at which workers are there. A dead worker is noticed within that time.
 LOOK_SECONDS = 1.0
-# How long a run waits for a worker where all have gone: a supervisor may start another.
+# Seconds that a run waits for a worker when all have gone: a supervisor may start another.
 EMPTY_SECONDS = 30.0
-# How many workers a task may lose before it is to blame.
+# How many workers a task may kill before the task counts as failed.
 MOST_DEATHS = 3
 _GATHER_SECONDS = 10.0
 
@@ -68,7 +68,7 @@ class ClusterPool:
             raise
 
     def close(self) -> None:
-        """Leaves the cluster. What its workers still run is dropped."""
+        """Leaves the cluster. Tasks that are still running are dropped."""
         self._client.close()
 
     def workers(self) -> list[str]:
@@ -179,7 +179,7 @@ class ClusterPool:
 
 
 def _taken(tasks: list[Task]) -> Iterator[Task]:
-    """The tasks of a list, which leave it."""
+    """The tasks of a list, each removed from it when it is taken."""
     while tasks:
         yield tasks.pop(0)
 

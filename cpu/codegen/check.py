@@ -75,7 +75,7 @@ def check(scheme: Scheme, isa: Isa) -> None:
 
 
 def _check_stage(scheme: Scheme, stage: Stage) -> None:
-    """A CPU stages three things: the output in registers, an x that is read in place in a panel, and strips of
+    """A CPU stages three things: the output in registers, a panel of an x that is read in place, and strips of
     flattened pixels.
     """
     problem, output = scheme.problem, scheme.problem.output.name

@@ -1,4 +1,4 @@
-"""Cursors as C: where the lines lie that come to L2 next. The printer calls what `definitions` defines.
+"""Cursors as C: pointers to the lines that are prefetched into L2 next. Printed kernels call these definitions.
 
 Cursors                struct cursors all = {0, 0, 0, 0}, *const cursors = &all;
 Aim(x, …)              cursors->x = place(X, next_x * sizeof *X, X_BYTES);
@@ -42,7 +42,7 @@ ARGUMENT = "cursors"
 
 
 def definitions(kernel: Kernel) -> str:
-    """What a kernel with cursors needs: their struct, the bytes of the arrays that they walk, and their functions."""
+    """The C text that a kernel with cursors needs: their struct, the sizes of their arrays, and their functions."""
     aimed = {s.address.buffer for body in bodies(kernel) for s in walk(body) if isinstance(s, Aim)}
     walked = {buffer.name: buffer for buffer in named_buffers(kernel) if buffer.name in aimed}
     sizes = {name: prod(b.shape) * np.dtype(NUMPY[b.dtype]).itemsize for name, b in walked.items()}
@@ -51,12 +51,12 @@ def definitions(kernel: Kernel) -> str:
 
 
 def size(array: str) -> str:
-    """The constant of the bytes of an array."""
+    """The name of the C constant with the size of an array in bytes."""
     return f"{array}_BYTES"
 
 
 def aimed(cursor: str, array: str, first: str, elements: str) -> list[str]:
-    """The lines that aim a cursor at so many elements of an array, from the first on."""
+    """The C lines that aim a cursor at so many elements of an array, from `first` on."""
     begin, bytes = f"next_{cursor}", f"sizeof *{array}, {size(array)}"
     return [
         "{",
@@ -68,15 +68,15 @@ def aimed(cursor: str, array: str, first: str, elements: str) -> list[str]:
 
 
 def advanced(cursor: str) -> str:
-    """The line that brings one more line of memory."""
+    """The C line that prefetches the next cache line."""
     return f"{cursor}_next = l2_prefetch({cursor}_next, {cursor}_end);"
 
 
 def taken(cursor: str) -> str:
-    """The line that takes a cursor into registers, while a tile runs."""
+    """The C line that loads a cursor into registers while a tile runs."""
     return f"const char *{cursor}_next = cursors->{cursor}, *{cursor}_end = cursors->{cursor}_end;"
 
 
 def left(cursor: str) -> str:
-    """The line that leaves a cursor to the next tile."""
+    """The C line that stores a cursor for the next tile."""
     return f"cursors->{cursor} = {cursor}_next;"

@@ -1,4 +1,4 @@
-"""What the text of a kernel calls, defined before its functions: masks, moves of lanes, the epilogue, cursors."""
+"""The C definitions that the functions of a kernel need: masks, moves of lanes, the epilogue, cursors."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def transposed_rows(kernel: Kernel) -> frozenset[int]:
 
 
 def of_statements(kernel: Kernel) -> list[str]:
-    """What single statements and instructions of a kernel need, each text once."""
+    """The definitions that single statements and instructions of a kernel need, each once."""
     statements = [s for body in bodies(kernel) for s in walk(body)]
     shapes = [s for s in statements if isinstance(s, Shape)]
     named = {_rows_and_bytes(shape): shape.name for shape in shapes}
@@ -75,7 +75,7 @@ def _rows_and_bytes(shape: Shape) -> tuple[tuple[int, int], ...]:
 
 
 def of_cursors(kernel: Kernel) -> list[str]:
-    """What cursors need, where a kernel has some."""
+    """The definitions for cursors, where a kernel has some."""
     has = any(isinstance(s, Cursors) for body in bodies(kernel) for s in walk(body))
     return [cursors.definitions(kernel)] if has else []
 

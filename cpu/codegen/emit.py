@@ -58,8 +58,8 @@ class Source:
         void SYMBOL_run(…)                                         what a thread of a caller's own does of a call
 
     For other dtypes X, W and Y have other C types (`cpu.runtime.numbers`). inside: the text without the first function.
-    packed: how many numbers the packed weights have. scratch: bytes that SYMBOL_run asks for; not known of a saved one.
-    own: as many more for each thread more.
+    packed: how many numbers the packed weights have. scratch: bytes that SYMBOL_run needs; None for a saved kernel.
+    own: additional bytes for each thread after the first.
     """
 
     symbol: str
@@ -134,7 +134,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
 
 
 def _shared(scheme: Scheme | Winograd, problem: Problem, isa: Isa, call: Call) -> dict[str, Any]:
-    """What the frame of every kernel names alike."""
+    """The fields of the frame that every kernel has."""
     return {
         "symbol": call.symbol,
         "version": VERSION,
@@ -176,7 +176,7 @@ def forms_of(
 def packing_forms_of(
     scheme: Scheme | Winograd, isa: Isa, stream: bool = False, threads: int = 1
 ) -> Iterator[tuple[str, Kernel]]:
-    """The loops that pack the weights for the kernel, likewise: as "pack weights" leaves them, then after each pass."""
+    """The loops that pack the weights for the kernel: as "pack weights" leaves them, then after each pass."""
     isa, threads = row_of(scheme, isa), _threads(scheme, threads)
     if isinstance(scheme, Winograd):
         check(scheme.product, isa)
@@ -187,15 +187,15 @@ def packing_forms_of(
 
 
 def _threads(scheme: Scheme | Winograd, threads: int) -> int:
-    """How many of so many threads have a task."""
+    """How many of the threads have a task."""
     if isinstance(scheme, Winograd):
         return min(threads, scheme.blocks * scheme.parts)
     return min(threads, prod(s.trips for s in scheme.specifiers if isinstance(s, Tile) and s.worker == "core"))
 
 
 def row_of(scheme: Scheme | Winograd, isa: Isa) -> Isa:
-    """The instruction set for a kernel of the scheme. If `isa` has matrix instructions that the scheme does not use,
-    it is the one of the same CPU's vectors.
+    """The instruction set for a kernel of the scheme. If the scheme does not use the matrix instructions of `isa`, it
+    is the instruction set of the same CPU's vectors.
     """
     vectors_alone = isa.matrix and not (isinstance(scheme, Scheme) and is_blocked(scheme))
     return isa_named(isa.vectors) if vectors_alone else isa

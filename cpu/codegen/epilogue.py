@@ -52,8 +52,8 @@ def pointers(problem: Problem, prefix: str) -> tuple[str, ...]:
 
 
 def may_be_output(problem: Problem, array: Tensor) -> bool:
-    """Whether `array` may be the output itself. It must be f32 and have the output's shape: then the store that
-    replaces an element has read it.
+    """Whether `array` may be the output itself. It must be f32 and have the output's shape: then each element is read
+    just before it is overwritten.
     """
     return array.indices == problem.output.indices and problem.output_dtype == "f32"
 

@@ -1,4 +1,4 @@
-"""What stands inside the frame of a C file: the tile functions and the loops around them, by passes over loops."""
+"""The text inside the frame of a C file: the tile functions and the loops around them, by passes over loops."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Inside:
     """The functions and the body of a kernel, and what they need of the file around them.
 
     axes: (name, elements) of the strides that its addresses name. definitions: what it calls beside its functions.
-    panel: whether each thread has a panel. copy: of x, before all else. headers: of the C library. parts: of how many
-    parts it adds up sums.
+    panel: whether each thread has a panel. copy: the copy of x that is made first. headers: of the C library. parts:
+    the number of parts of each sum that it adds up.
     """
 
     functions: Sequence[PrintedFunction]
@@ -58,7 +58,7 @@ def facts_of(scheme: Scheme, isa: Isa, stream: bool, threads: int = 1) -> Produc
 
 
 def stored_by(scheme: Scheme, problem: Problem) -> Epilogue | None:
-    """The epilogue that stores apply; all of it where parts of sums are added up, as none begins with a bias.
+    """The epilogue that stores apply; all of it where parts of sums are added up, since no part begins with a bias.
 
     problem: as the tiles see it.
     """

@@ -251,7 +251,7 @@ class Printer:
                 return number(index)
             case Stride(buffer, at):
                 return self.stride(buffer, at, arrays)
-            case Apply("add" | "mul" as function, (left, right)):  # sums of products, of scalars
+            case Apply("add" | "mul" as function, (left, right)):  # sums and products of scalars
                 sign = "+" if function == "add" else "*"
                 return f" {sign} ".join(self._factor(part, function, arrays) for part in (left, right))
         raise TypeError(f"{type(operand).__name__} has no text in C: a pass has to lower it")
@@ -279,7 +279,7 @@ class Printer:
         return " + ".join([address.buffer, *(term for term in terms if term)])
 
     def stride(self, buffer: str, at: tuple[Index, ...], arrays: Mapping[str, str]) -> str:
-        """The bytes between two places of an array; those of a row in an array that a function has for itself."""
+        """The bytes between two places of an array; for an array that a function has for itself, the bytes of a row."""
         if self.buffers[arrays[buffer]].memory == "stack":
             return f"sizeof *{buffer}"
         step = self.address(Address(buffer, at), arrays).removeprefix(f"{buffer} + ")

@@ -2,7 +2,7 @@
 
     relu_of  exp_of  tanh_of  gelu_of …         definitions({"tanh_of"}, isa): their text, and that of all they call
 
-What they compute is what `tiling.loops.meaning.functions` computes, to within the error that each states.
+They compute the functions of `tiling.loops.meaning.functions`, to within the error that each text states.
 """
 
 # In a text `$V` is the type of a vector, and `larger[a, b]` the form `larger` of the instruction set, with its fields
@@ -23,7 +23,8 @@ typedef int bits __attribute__((vector_size($BYTES)));
 static inline $V constant(float value) { return constant[value]; }
 static inline $V choose(bits lanes, $V a, $V b) { return ($V)((lanes & (bits)a) | (~lanes & (bits)b)); }"""
 
-# Where one instruction multiplies by a power of two and one looks numbers up; the other way is in the table.
+# For instruction sets with an instruction that multiplies by a power of two, and one that looks numbers up. The texts
+# for others are in the table.
 _BY_TABLE = {
     "exp2_of": """\
 
@@ -337,9 +338,9 @@ static inline $V log1p_of($V v)
 }
 
 NAMES = frozenset(_TEXTS)
-ZEROS = "zeros"  # the vector that those compare with that bound by zero
+ZEROS = "zeros"  # the vector of zeros, which functions that clamp at zero compare with
 
-_FIELDS = {  # of each form that texts use, in their order
+_FIELDS = {  # the fields of each form that texts use, in order
     "larger": ("a", "b"),
     "smaller": ("a", "b"),
     "no_number": ("v", "found"),
@@ -365,7 +366,7 @@ def definitions(names: Iterable[str], isa: Isa) -> str:
 
 
 def _texts(isa: Isa) -> dict[str, str]:
-    """The texts for an instruction set."""
+    """The texts of all functions for an instruction set."""
     by_table = _BY_TABLE if isa.scale else {}  # before those that call them
     by_mask = _BY_MASK if isa.no_number else {}
     by_once = _BY_ONCE if isa.once else {}

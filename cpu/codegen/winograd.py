@@ -55,7 +55,7 @@ _BUFFERS = {
 
 
 def facts(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> dict:
-    """What the frame of a kernel names of this one. Raises SchemeError for a product that has core loops."""
+    """The fields of the frame for this kernel. Raises SchemeError for a product that has core loops."""
     problem, alpha = winograd.problem, winograd.alpha
     _check(winograd)
     *_, (_, kernel) = winograd_forms_of(winograd, isa, threads)
@@ -131,7 +131,7 @@ def winograd_forms_of(winograd: Winograd, isa: Isa, threads: int) -> Iterator[tu
 
 
 def winograd_packing_forms_of(winograd: Winograd, isa: Isa, threads: int) -> Iterator[tuple[str, Kernel]]:
-    """The loops that pack its weights, likewise."""
+    """The loops that pack its weights after each pass: (name, loops), … Raises SchemeError as `facts` does."""
     _check(winograd)
     around, product = around_facts(winograd, isa, threads), facts_of(winograd.product, isa, False)
     return winograd_packing_forms(winograd, around, product, weight_groups_of(winograd.product))

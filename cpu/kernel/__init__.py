@@ -6,7 +6,7 @@ Read in this order:
     callable     a kernel as a Python function; checks arguments
     arguments    takes the arrays of a call from any library, checks them, and gives y back in the same library
     dlpack       reads bfloat16 tensors of other libraries as NumPy arrays of their bits
-    entry        the short way of such a call, in C, when all arrays are as they should be
+    entry        the fast path of such a call, in C, when all arrays need no conversion
     program      a kernel as a Python function, for programs
     random_inputs  random inputs of a program
     anchored     a program around the kernel of its matrix product or convolution

@@ -65,7 +65,7 @@ class AnchoredKernel(ProgramKernel):
         return self.anchor.pack(_laid_out(checked_array(w, given), weights))
 
     def _check_read_once(self) -> None:
-        """Raises ArgumentError where the weights are needed as they are too."""
+        """Raises ArgumentError where another part of the program reads the weights unpacked."""
         weights = self.found.anchor.w.array
         reads = [access for s in self.found.program.program.statements for access in s.accesses]
         if sum(access.array == weights for access in reads) > 1:
@@ -95,7 +95,7 @@ class AnchoredKernel(ProgramKernel):
         return found if len(found) > 1 else next(iter(found.values()))
 
     def _computed(self, values: dict[str, Any], outputs: dict[str, np.ndarray]) -> dict[str, Any]:
-        """Every array that lies in memory. values: the inputs. outputs: where to write them."""
+        """Every array that lies in memory, by name. values: the inputs. outputs: arrays to write to."""
         if self.before:
             values |= self._ran(self.before, values, outputs)
         stores, problem = self.found.stores, self.anchor.original
@@ -162,6 +162,6 @@ class AnchoredKernel(ProgramKernel):
 
 
 def _laid_out(array: np.ndarray, operand: Operand) -> np.ndarray:
-    """An array of the program as the problem has it. It is a view."""
+    """A view of an array of the program with the axes and the shape that the problem has."""
     found: np.ndarray = array.reshape(operand.split).transpose(operand.order).reshape(operand.shape)
     return found

@@ -69,7 +69,7 @@ class Kernel:
         """Loads the kernel from the bytes of a shared object, `saved`. Without them, from the compile cache, which
         compiles it if it has to.
 
-        cold: `timing` is that of calls that find all arrays in memory and in no cache. Raises CpuError, OSError if
+        cold: `timing` is of calls that find all arrays in memory and in no cache. Raises CpuError, OSError if
         `saved` cannot be loaded, and what `cpu.runtime.compiler.library.load` raises.
         """
         self.problem: Problem = scheme.problem
@@ -112,7 +112,7 @@ class Kernel:
 
     @property
     def timing(self) -> Timing:
-        """Seconds per call of the kernel alone, with warm caches unless it is `cold`, timed in C; the FMA peak beside.
+        """Seconds per call of the kernel alone, timed in C with warm caches unless it is `cold`, and the FMA peak.
 
         This is what the search measured. If it measured nothing, the kernel is measured now, on random data, and the
         result is kept. Where other programs took the cores meanwhile, `disturbed` says so, and the next look measures
@@ -299,7 +299,9 @@ class Kernel:
 
 
 def quietly(measure: Callable[[], Timing], threads: int, tries: int = TRIES) -> Timing:
-    """What `measure` gives on `threads` cores, tried until nobody disturbs it; else `disturbed` says how they did."""
+    """The timing of `measure` on `threads` cores, tried again while other programs disturb it (`disturbed` says
+    how).
+    """
     timing, why = watched(measure, threads, tries)
     return replace(timing, disturbed=why) if why else timing
 
@@ -322,7 +324,7 @@ def timed_cold(called: Callable[..., tuple[float, ...]], flags: tuple[str, ...],
 
 
 def _peak_beside(before: float, flags: tuple[str, ...], lanes: int) -> float:
-    """The peak of the moments before and after a measurement."""
+    """The FMA peak, from measurements just before and just after."""
     after = peak_gflops(flags, lanes, _PEAK_SECONDS)
     if min(before, after) < _STEADY * max(before, after):
         after = max(after, peak_gflops(flags, lanes, 4 * _PEAK_SECONDS))
@@ -359,7 +361,7 @@ def emitted(
 ) -> Source:
     """As `cpu.codegen.emit.emit`, where the compiler can make kernels of so many threads. Raises ToolchainError.
 
-    write: in place of that function, one that remembers what it wrote.
+    write: a function to use in place of `emit`, such as one that remembers its results.
     """
     source = (write or emit)(scheme, isa, threads, stream)
     if source.openmp:

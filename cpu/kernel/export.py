@@ -45,8 +45,8 @@ class _Record(TypedDict):
 
 
 class Record(_Record, total=False):
-    """What SYMBOL.json says. name: that under which a kernel was saved, if it was given one. scratch: bytes that
-    SYMBOL_run asks for; older kernels have none.
+    """The content of SYMBOL.json. name: the name under which a kernel was saved, if one was given. scratch: bytes that
+    SYMBOL_run needs; records of older kernels lack it.
     """
 
     name: str
@@ -73,7 +73,7 @@ class ExportError(RuntimeError):
 
 
 def as_path(folder: object) -> str:
-    """The text of a path that a user gives. Raises ExportError for what is no path."""
+    """The text of a path that a user gives. Raises ExportError for anything else."""
     name = os.fspath(folder) if isinstance(folder, (str, os.PathLike)) else None
     if not isinstance(name, str):
         raise ExportError(f"{folder!r:.60} is not the name of a folder")

@@ -48,9 +48,9 @@ def save_anchored(
     folder: str | os.PathLike[str],
     name: str | None,
 ) -> tuple[Path, ...]:
-    """The same for a program around an anchor, and NAME_before.c, NAME_product.c, NAME_after.c where it has such parts.
+    """As `save_program` for a program around an anchor, and NAME_before.c, NAME_product.c, NAME_after.c for its parts.
 
-    sources: those of these parts. problem: the anchor's, as its kernel takes it. Raises as `save_program`.
+    sources: the sources of these parts. problem: the anchor's problem. Raises as `save_program`.
     """
     path, (before, product, after) = folder_of(folder), sources
     threads = max(source.threads for source in sources if source)
@@ -69,7 +69,7 @@ def save_anchored(
 
 
 def _linked(whole: ProgramSource, parts: Sequence[Source | ProgramSource]) -> bytes:
-    """The library of a function and the kernels that it calls. Each is compiled by itself and kept."""
+    """The library of a function and of the kernels that it calls. Each is compiled by itself and cached."""
     with tempfile.TemporaryDirectory(prefix="tilewright-") as temporary:
         objects = [Path(temporary) / f"{part.symbol}.o" for part in parts]
         for part, file in zip(parts, objects):

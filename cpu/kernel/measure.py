@@ -173,7 +173,7 @@ def microkernel(*, name: str, l1_bytes: int, seconds: float) -> Measurement:
 
 
 def check_exact(kernel: Kernel) -> tuple[np.ndarray, ...]:
-    """Runs the kernel on small integers and compares with `==`. What an epilogue rounds is compared with its bound.
+    """Runs the kernel on small integers and compares with `==`, or within a bound what an epilogue rounds.
 
     Returns x, the packed weights, y and the epilogue's arrays. Raises WrongResult.
     """
@@ -213,7 +213,7 @@ def _exact_case(problem: Problem, m: int | None) -> tuple[tuple[np.ndarray, ...]
 
 
 def _right(scheme: Scheme | Winograd) -> np.ndarray:
-    """The expected output of `exact_case` in the kernel's own number format. What an epilogue rounds may differ."""
+    """The expected output of `exact_case` in the kernel's own number format, within a bound if an epilogue rounds."""
     return _right_bits(scheme.problem, scheme.m if isinstance(scheme, Winograd) else None)
 
 

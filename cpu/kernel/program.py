@@ -29,12 +29,12 @@ from tiling.program.infer import Array, Sized
 from tiling.program.runtime import extent_name, solved
 from tiling.tensor import Tensor
 
-MOST_SHAPES = 64  # shapes of calls whose arrays are known
+MOST_SHAPES = 64  # shapes of calls that are remembered
 
 
 @dataclass(frozen=True)
 class _Arrays:
-    """The arrays of a call: with the runtime extents that it has, in the order of the kernel's numbers."""
+    """The arrays that a call needs. numbers: its runtime extents, in the order of the kernel's arguments."""
 
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
@@ -42,12 +42,12 @@ class _Arrays:
 
     @cached_property
     def read(self) -> list[tuple[np.dtype, tuple[int, ...]]]:
-        """What inputs are, most often: every call waits for the check."""
+        """The dtype and shape of each input. They are kept, since every call compares them."""
         return [(ELEMENTS[array.dtype].numpy, array.shape) for array in self.inputs]
 
     @cached_property
     def written(self) -> list[tuple[np.dtype, tuple[int, ...]]]:
-        """The same of outputs."""
+        """The dtype and shape of each output, kept for the same reason."""
         return [(ELEMENTS[array.dtype].numpy, array.shape) for array in self.outputs]
 
     def empty(self) -> list[np.ndarray]:
@@ -129,10 +129,10 @@ class ProgramKernel:
     def __call__(self, /, *arrays: object, out: object = None, **named: object) -> Any:
         """The output, or a dict of the outputs by name where there are several. Raises ArgumentError.
 
-        arrays, named: the inputs, in the order in which the program first reads them or by name; one that is called
-        `out` has no name here. They are C-contiguous,
-        on the CPU, of the program's shapes and dtypes, and none is copied. bf16 are uint16 (the bits),
-        ml_dtypes.bfloat16, or DLPack tensors; for tensors of another library the outputs are of that library too.
+        arrays, named: the inputs, in the order in which the program first reads them, or by name. An input called `out`
+        cannot be given by name. Inputs are C-contiguous, on the CPU, of the program's shapes and dtypes, and none is
+        copied. bf16 are uint16 (the bits), ml_dtypes.bfloat16, or DLPack tensors; for tensors of another library the
+        outputs are of that library too.
         out: an array for the output, or a dict of arrays by name. It is returned.
         An index that is read from an array and lies outside another one is an ArgumentError too. Runtime extents follow
         from the shapes.
@@ -167,16 +167,16 @@ class ProgramKernel:
 
     @property
     def _address(self) -> int:
-        """That of the C function that takes a list of arrays."""
+        """The address of the C function that takes a list of arrays."""
         return int(self._ffi.cast("uintptr_t", getattr(self._loaded, self.emitted.symbol + "_at")))
 
     def _entry(self) -> Enter | None:
-        """The short way of a call; None where arrays have runtime extents, or where there are several outputs."""
+        """The fast path of a call; None where arrays have runtime extents, or where there are several outputs."""
         here = self._always
         return entry(self._address, [*here.read, *here.written]) if here and len(here.written) == 1 else None
 
     def _are_numpys(self, arrays: tuple[object, ...]) -> bool:
-        """Whether these may be all inputs, so that an output made for them is theirs."""
+        """Whether these are all inputs and are NumPy arrays, so that the output is a NumPy array too."""
         return len(arrays) == len(self.inputs) and all(type(array) is np.ndarray for array in arrays)
 
     def _arrays(self, given: Sequence[object], out: object) -> _Arrays:
@@ -251,7 +251,7 @@ def _outputs_of(program: Sized) -> tuple[Array, ...]:
 
 
 def runtime_extents(program: Sized, arrays: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-    """The points of each runtime dim, by the shapes of arrays. Raises ArgumentError where they are not one number."""
+    """The extent of each runtime dim, from the shapes of arrays. Raises ArgumentError where shapes disagree."""
     told: dict[str, tuple[int, str]] = {}
     for array, shape in zip(arrays, shapes):
         for size, length in zip(array.sizes, shape) if len(shape) == len(array.sizes) else ():
@@ -273,7 +273,7 @@ def runtime_extents(program: Sized, arrays: Sequence[Array], shapes: Sequence[tu
 
 
 def _is(value: object, dtype: np.dtype, shape: tuple[int, ...]) -> TypeGuard[np.ndarray]:
-    """Whether a value is an array that a kernel takes as it lies."""
+    """Whether a value is an array that a kernel can take without conversion."""
     return type(value) is np.ndarray and value.dtype == dtype and value.shape == shape and value.flags.c_contiguous
 
 

@@ -26,7 +26,7 @@ def random_inputs(program: Sized, seed: int) -> list[np.ndarray]:
 
 
 def _indexed(program: Sized, name: str) -> int:
-    """How many positions the axes have that an array is an index of, at least."""
+    """The smallest extent of the axes that an array is an index of."""
     extents = [
         extent
         for statement in program.program.statements

@@ -3,11 +3,11 @@
 Read in this order:
 
     order       the lists of passes, of products and of programs
-    facts       what they need to know beside the loops
+    facts       what passes need to know beside the loops
     forms       a kernel after each pass
     control/    loops, their bounds, tests, functions and cores
     memory/     packing, copies, prefetches, stores that bypass or fill cache lines
     vectors/    loops over lanes as vector and matrix instructions
     registers/  pointers, the operands of a step, sums, constants
-    program/    those that only programs take
+    program/    passes that only programs take
 """

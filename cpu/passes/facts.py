@@ -1,4 +1,4 @@
-"""What passes need to know of a kernel beside its loops: of a product that it has a scheme, of a program little."""
+"""What passes need to know of a kernel beside its loops: its scheme for a product, and little for a program."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tiling.scheme.scheme import Scheme
 class ProductFacts:
     """What the passes of a product need to know of its kernel beside the loops.
 
-    scheme: in dot groups. problem: as its caller sees it, whose x may be copied first. packed: how many lanes the
-    packed weights fill. stream: whether stores may bypass the caches. zero: whether the epilogue compares with zero.
-    threads: how many share a call. transforms: these loops are the transforms around products, of Winograd's algorithm.
+    scheme: in dot groups. problem: as its caller sees it, before any copy of x. packed: how many lanes the packed
+    weights fill. stream: whether stores may bypass the caches. zero: whether the epilogue compares with zero. threads:
+    how many share a call. transforms: whether the loops are the transforms of Winograd's algorithm around its products.
     """
 
     scheme: Scheme
@@ -39,7 +39,7 @@ class ProductFacts:
 
     @property
     def parts(self) -> int:
-        """How many parts of every sum cores add up; 0 where they share no sum."""
+        """The number of parts into which cores split every sum; 0 where they share no sum."""
         return self.scheme.problem.extents.get(PARTS, 0)
 
     @property

@@ -35,7 +35,7 @@ from tiling.rewrite.winograd.loops import lower_around, with_product
 from tiling.rewrite.winograd.weights import lower_weights
 
 COPY_OF_X = "copy_of_x"  # the function that copies x before a kernel computes
-INPUT = "input"  # what is copied
+INPUT = "input"  # the array that is copied
 COPIES = "copies"  # the flag of a copy that not every call makes
 
 
@@ -56,7 +56,7 @@ def _with_addition(facts: ProductFacts) -> Forms:
 
 
 def _product_forms(facts: ProductFacts) -> Forms:
-    """The product by itself, or where cores share a sum, that of its parts."""
+    """The product by itself; where cores share a sum, the product of its parts."""
     return forms(lower_scheme(facts.scheme), (each for each in PRODUCT if not each.whole), facts)
 
 
@@ -71,7 +71,7 @@ def copy_forms(copy: Kernel, facts: ProductFacts) -> Forms:
 
 
 def _together(join: Callable[..., Kernel], *parts: Forms) -> Forms:
-    """Parts as one kernel, after each pass that one of them needs. join: makes them one."""
+    """Parts as one kernel, after each pass that one of them needs. join: makes one kernel of the parts."""
     found = [dict(part) for part in parts]
     kernels = [each[LOWER] for each in found]
     for name in names(PRODUCT):
@@ -81,7 +81,7 @@ def _together(join: Callable[..., Kernel], *parts: Forms) -> Forms:
 
 
 def _whole(parts: Forms, facts: ProductFacts) -> Forms:
-    """The forms of a kernel whose parts are one, then those after the passes that it takes as a whole."""
+    """The forms of a kernel after its parts are joined, then after each pass that it takes as a whole."""
     for name, kernel in parts:
         yield name, kernel
     yield from islice(forms(kernel, (each for each in PRODUCT if each.whole), facts), 1, None)
@@ -95,14 +95,14 @@ def packing_forms(facts: ProductFacts, groups: WeightGroups) -> Forms:
 
 
 def _packing_forms(packs: Kernel, facts: ProductFacts) -> Forms:
-    """One thread packs."""
+    """The forms of the loops that pack, which one thread runs."""
     one, passes = replace(facts, threads=1), (each for each in PRODUCT if each.packs)
     for name, kernel in _whole(forms(packs, passes, one), one):
         yield PACK_WEIGHTS if name == LOWER else name, kernel
 
 
 def _calling(copy: CopyOfX, first: Kernel, kernel: Kernel) -> Kernel:
-    """The kernel that makes the copy first, by the loops `first`. Its X is the copy then; it gets the input."""
+    """The kernel that first copies its input, by the loops `first`. Its X is then the copy."""
     (given, copied), (x, *others) = first.arrays, kernel.arrays
     shown = tuple(replace(f, views=tuple(map(_of_input, f.views))) for f in first.functions)
     views = (("X", INPUT), (COPY, COPY))
@@ -124,7 +124,7 @@ def _of_input(view: tuple[str, str]) -> tuple[str, str]:
 
 
 def winograd_forms(winograd: Winograd, around: ProductFacts, product: ProductFacts) -> Forms:
-    """Both as one kernel: `product` is a function of what belongs to one point."""
+    """The transforms and the product as one kernel: `product` becomes a function for one point."""
     outer = _beside_forms(lower_around(winograd, around.threads), around)
     return _whole(_together(with_product, outer, _product_forms(product)), around)
 
@@ -138,6 +138,6 @@ def winograd_packing_forms(
 
 
 def program_forms(program: Sized, isa: Isa, threads: int) -> Forms:
-    """The plain loops of a program, with cheap maps where they are read and long sums in parts; then of each pass."""
+    """The plain loops of a program, with cheap maps inlined and long sums in parts; then after each pass."""
     plain = lower_program(split_sums(transposed_operands(factored_sums(inlined(program)))))
     return forms(plain, PROGRAM, ProgramFacts(isa, threads))

@@ -235,9 +235,7 @@ def _group_norm(x: Shape, g: Shape, b: Shape, groups: int, eps: float = 1e-5) ->
 
 
 def _source(out: int, extent: int, dim: str) -> tuple[str, str]:
-    """Where pixel `dim` of `out` lies among `extent`, half pixels aligned: the pixel before, and the distance from
-    it.
-    """
+    """Where pixel `dim` of `out` lies among `extent`, half pixels aligned: the pixel before it, and how far behind."""
     twice = f"({2 * extent}*{dim} + {extent - out})"
     return f"{twice} // {2 * out}", f"({twice} % {2 * out}) / {2 * out}"
 

@@ -21,7 +21,7 @@ SCRATCH, TEAM_PARAMETERS = "char *restrict scratch", ("long thread", "long threa
 
 
 def meanwhile(scratch: bool, threads: int) -> list[str]:
-    """The parameters that SYMBOL_run has behind those of a call."""
+    """The parameters that SYMBOL_run has after the parameters of a call."""
     return [*[SCRATCH] * scratch, *TEAM_PARAMETERS * (threads > 1)]
 
 
@@ -29,8 +29,8 @@ def meanwhile(scratch: bool, threads: int) -> list[str]:
 class Call:
     """What a call takes.
 
-    parameters: the C text of the arrays and numbers of a call. scratch: bytes of memory that it needs meanwhile.
-    threads: the most that share it; `team`: how many of them this call wakes.
+    parameters: the C text of the arrays and numbers of a call. scratch: bytes of memory that it needs while it runs.
+    threads: the most threads that share it. team: how many threads this call starts.
     """
 
     symbol: str
@@ -41,7 +41,7 @@ class Call:
 
     @property
     def needs_memory(self) -> bool:
-        """Whether it needs memory meanwhile."""
+        """Whether it needs scratch memory."""
         return self.scratch != constant(0)
 
     @property
@@ -56,7 +56,7 @@ class Call:
 
     @property
     def arguments(self) -> list[str]:
-        """What a call by itself hands over to SYMBOL_run."""
+        """The arguments that SYMBOL passes to SYMBOL_run."""
         own = {"thread": "omp_get_thread_num()", "threads": "omp_get_num_threads()"}
         names = [parameter.split()[-1].lstrip("*") for parameter in self.run_parameters]
         return [*names[: len(self.parameters)], *(own.get(name, name) for name in names[len(self.parameters) :])]
@@ -66,8 +66,8 @@ class Call:
 class Gives:
     """What a program's function returns, and how it is called by a list of its arguments.
 
-    reports: it may meet an index that lies outside of an array. numbers: (name, largest value) of its extents. places:
-    the C text of each argument.
+    reports: it returns 1 for an index outside an array. numbers: (name, largest value) of its extents. places: the C
+    text of each argument.
     """
 
     reports: bool
@@ -76,7 +76,7 @@ class Gives:
 
 
 def call_text(call: Call, isa: Isa, gives: Gives | None = None) -> str:
-    """The text that stands behind a kernel's own. gives: what the function of a program returns."""
+    """The text that follows the kernel's own functions. gives: what the function of a program returns."""
     text: str = TEMPLATES.get_template("call.c.j2").render(
         symbol=call.symbol,
         finds=_finds(call),
@@ -95,19 +95,19 @@ def call_text(call: Call, isa: Isa, gives: Gives | None = None) -> str:
 
 
 def _finds(call: Call) -> str:
-    """What a call by itself has to find."""
+    """The comment that says whether the call finds memory, threads or both."""
     found = [*["memory"] * call.needs_memory, *["threads"] * call.has_team]
     return f", which finds {' and '.join(found)}" if found else ""
 
 
 def _head(call: Call, isa: Isa) -> list[str]:
-    """What stands before the function."""
+    """The lines before the function: includes, and what its team of threads needs."""
     lines = ["#include <stdio.h>", "#include <stdlib.h>"] if isa.cpu_flags or call.needs_memory else []
     return lines + ([f"enum {{ THREADS = {call.threads} }};", TEAM] if call.has_team else [])
 
 
 def _supported(call: Call, isa: Isa) -> list[str]:
-    """The end of the program on a CPU that lacks instructions."""
+    """The lines that end the program on a CPU that lacks the instructions."""
     if not isa.cpu_flags:
         return []
     return [
@@ -119,7 +119,7 @@ def _supported(call: Call, isa: Isa) -> list[str]:
 
 
 def _memory(call: Call) -> list[str]:
-    """Memory for what lies in between, or the end of the program."""
+    """The lines that allocate scratch memory, or end the program where there is none."""
     if not call.needs_memory:
         return []
     return [
@@ -132,7 +132,7 @@ def _memory(call: Call) -> list[str]:
 
 
 def _run(call: Call, returns: bool) -> list[str]:
-    """The run itself, by a team where there is one, and what it leaves behind."""
+    """The lines that call SYMBOL_run, in a team where there is one, and then free the memory."""
     threads = "THREADS" if call.team is None or call.team.is_constant else number(call.team)
     parallel = f"#pragma omp parallel num_threads({threads})" + " reduction(| : outside)" * returns
     dynamic = [
@@ -155,7 +155,7 @@ def _about(gives: Gives) -> list[str]:
 
 
 def _bounds(gives: Gives) -> list[str]:
-    """The return of a call whose extents are out of their bounds."""
+    """The lines that return 2 where extents are out of bounds."""
     if not gives.numbers:
         return []
     wrong = " || ".join(f"{name} < 1 || {name} > {most}" for name, most in gives.numbers)
@@ -163,7 +163,7 @@ def _bounds(gives: Gives) -> list[str]:
 
 
 def _by_list(call: Call, gives: Gives) -> list[str]:
-    """The same function of a list of the arrays."""
+    """The same function for a list of the arrays."""
     extents = ", and then of the places of the extents" * bool(gives.numbers)
     return [
         "",

@@ -61,7 +61,7 @@ _BF16 = " * A bf16 is the upper half of the float of the same value."
 
 
 def _run_lines(symbol: str, threads: int, scratch: int, run: Sequence[str]) -> list[str]:
-    """What a header says of SYMBOL_run."""
+    """The comment and the declaration of SYMBOL_run in a header."""
     return [
         "",
         "/* Bytes of memory, from a cache line on, that a call needs meanwhile. */",
@@ -119,7 +119,7 @@ def about_extents(whose: str, numbers: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def _of_its_own(threads: int) -> str:
-    """What a caller of SYMBOL_run has, and what the function does then."""
+    """The comment on what a caller of SYMBOL_run must have, and what the function does with it."""
     if threads == 1:
         return "memory of its own"
     does = f"what thread `thread` of `threads` does, at most {threads}, which are one\n * team of OpenMP"

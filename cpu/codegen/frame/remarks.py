@@ -1,4 +1,4 @@
-"""What the frame of a kernel's file says around its text: comments, includes, the names of arrays."""
+"""The text of the frame around a kernel: comments, includes, the names of arrays."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def about_operands(problem: Problem, dots: Problem, copy: CopyOfX | None, strips
 
 
 def preamble(isa: Isa, headers: Sequence[str], output_dtype: str) -> list[str]:
-    """What stands before all other text: tile registers, includes, the stores of narrow numbers."""
+    """The first text of a file: tile registers, includes, the stores of narrow numbers."""
     narrow = isa.narrow_to(output_dtype)
     lines = [isa.matrix.definition] if isa.matrix and isa.matrix.definition else []
     lines += [f"#include <{header}>" for header in headers]
@@ -54,12 +54,12 @@ def about_strides(x_type: str) -> str:
 
 
 def about_run(threads: int, scratch: int, arrays: bool, memory: Sequence[str], loops: str = _LOOPS) -> list[str]:
-    """The comments on SYMBOL_run. arrays: the epilogue has some. memory: those on what lies in scratch memory."""
+    """The comments on SYMBOL_run. arrays: the epilogue has arrays. memory: the comments on scratch memory."""
     return [loops, *[_MAY_BE_OUTPUT] * arrays, *about_team(threads), *about_scratch(constant(scratch)), *memory]
 
 
 def about_team(threads: int) -> list[str]:
-    """The comment on what one of several threads does."""
+    """The comment on the part of one thread of a team."""
     return ["/* This is what thread `thread` of `threads` does of a call; all run it at once. */"] * (threads > 1)
 
 
@@ -70,7 +70,7 @@ def about_scratch(scratch: Index) -> list[str]:
 
 
 def about_memory(parts: int, strips: bool, panel: bool) -> list[str]:
-    """The comments on what lies in scratch memory. parts: of how many parts sums are added up there."""
+    """The comments on the contents of scratch memory. parts: the number of parts of each sum that lie there."""
     lines = []
     if parts:
         lines.append(

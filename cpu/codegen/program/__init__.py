@@ -2,7 +2,7 @@
 
 Read in this order:
 
-    names        names that C and the file leave free
+    names        names that neither C nor the file has taken
     functions    the C functions of vectors, by function and dtype
     print        the statements as C
     emit         the whole file

@@ -4,7 +4,7 @@
                                SYMBOL_product_pack     b, as the product reads it
                                SYMBOL_product_run      y = relu(e · b)
 
-Each part is a file of its own. What they hand on lies in the memory of the call, like what each needs meanwhile.
+Each part is a file of its own. Their intermediate arrays and their scratch lie in the memory of the call.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Parts:
 
     @property
     def threads(self) -> int:
-        """The most that share a part."""
+        """The most threads that share a part."""
         return max(source.threads for source in self.sources)
 
 
@@ -62,7 +62,7 @@ def emit_anchored(program: Sized, parts: Parts, symbol: str) -> ProgramSource:
 
 
 class _Whole:
-    """Writes the function. bytes: of the memory of a call, so far."""
+    """Writes the function. bytes: the bytes of the call's memory that are in use so far."""
 
     def __init__(self, program: Sized, parts: Parts, symbol: str):
         self.program, self.parts, self.symbol = program, parts, symbol
@@ -140,7 +140,7 @@ class _Whole:
             yield from self.program_part(found.after, parts.after)
 
     def weights(self, w: Operand) -> Iterator[str]:
-        """The first thread packs the weights, and lays them out before that where the product wants another order."""
+        """The lines for the weights: the first thread puts their axes in the product's order, and packs them."""
         parts, source = self.parts, self.names[w.array]
         element = ELEMENTS[parts.dtypes[1]]
         number = element.c

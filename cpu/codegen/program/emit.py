@@ -35,8 +35,8 @@ from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
 from tiling.program.infer import Sized
 
-# Arithmetic of whole numbers wraps around, as in NumPy. Without if-conversion: of a loop that tests each element before
-# it reads it gcc 12 makes a masked load, and of that a blend that reads them all, beyond the end of an array too.
+# Arithmetic of whole numbers wraps around, as in NumPy. If-conversion is off: gcc 12 turns a loop that tests each
+# element before it reads it into a blend that reads all elements, also beyond the end of an array.
 FLAGS = ("-fwrapv", "-fno-tree-loop-if-convert", "-Wno-psabi")
 
 _STRIDES = "/* Elements between neighbours along each axis that is not the last. */"
@@ -55,10 +55,10 @@ class ProgramSource:
         int SYMBOL_supported(void)
         int SYMBOL_run(…)                                what a thread of a caller's own does of a call
 
-    It gives 0, or 1 where an index that it read lies outside an array, or 2 where a runtime extent is out of bounds.
+    It returns 0; 1 where an index that it read lies outside an array; 2 where a runtime extent is out of bounds.
     inside: the text without the first two. parameters: the C text of each array, inputs first. scratch: the most bytes
-    that SYMBOL_run asks for; own: as many more for each thread more. numbers: the name and the bound of each runtime
-    extent.
+    that SYMBOL_run needs. own: additional bytes for each thread after the first. numbers: the name and the bound of
+    each runtime extent.
     """
 
     symbol: str
@@ -132,7 +132,7 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
 
 
 def _stride_lines(printer: ProgramPrinter) -> list[str]:
-    """The definitions of the strides that addresses name."""
+    """The definitions of the strides that addresses use by name."""
     found = [f"static const long {name} = {elements};" for name, elements in printer.strides()]
     return _behind_a_blank([_STRIDES, *found]) if found else []
 
@@ -142,7 +142,7 @@ def _behind_a_blank(lines: Sequence[str]) -> list[str]:
 
 
 def symbol_of(program: Sized, isa: Isa, threads: int) -> str:
-    """The C name of a program's kernel: the arrays that it gives, and a hash of all that it is made for."""
+    """The C name of a program's kernel: its output arrays, and a hash of everything that decides its text."""
     what = f"{program.program} {program.dims} {program.inputs} {program.outputs} {program.runtime} {isa.name} {threads}"
     dims = {statement.array: statement.dims for statement in program.program.statements}
     wider = (a for a in program.assigned if a.shape != tuple(program.extents[dim] for dim in dims[a.name]))

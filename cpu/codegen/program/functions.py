@@ -37,7 +37,7 @@ LANE_BY_LANE |= {name: f"{name}{{f}}(a)" for name in ("exp", "expm1", "log", "lo
 LANE_BY_LANE |= {name: f"{name}{{f}}(a)" for name in ("sin", "cos", "tan", "asin", "acos", "atan")}
 LANE_BY_LANE |= {name: f"{name}{{f}}(a)" for name in ("sinh", "cosh", "asinh", "acosh", "atanh")}
 LANE_BY_LANE |= {"floordiv": "quotient_{dtype}(a, b)", "mod": "remainder_{dtype}(a, b)"}
-# Expressions of vectors a and b. What is not a number stays. A comparison is named, as one of 64 bits is a function.
+# Expressions of vectors a and b. NaN stays NaN. A comparison has a name, since one of 64 bits is a function.
 EXPRESSION = {
     "max": "{where}({gt}, a, b)",
     "min": "{where}({lt}, a, b)",
@@ -108,9 +108,9 @@ def c_name(function: str, dtype: str) -> str:
 
 
 class Definitions:
-    """The C definitions that a file needs. Each stands behind those that it needs itself.
+    """The C definitions that a file needs. Each stands after the definitions that it uses.
 
-    shared: the functions of f32 that epilogues have too.
+    shared: the functions of f32 that epilogues use too.
     """
 
     def __init__(self, isa: Isa):
@@ -137,13 +137,13 @@ class Definitions:
         if dtype == "f32":
             return "constant"
         body = f"return {'-' * (dtype == 'bool')}value - ({{T}}){{{{0}}}};"  # all bits are the truth
-        if dtype == "f16":  # C computes it as floats, of which it makes no vectors of _Float16
+        if dtype == "f16":  # C computes f16 as floats, and makes no vectors of _Float16 of them
             loop = f"for (int lane = 0; lane < {self.isa.lanes}; ++lane)\n    all[lane] = value;"
             body = f"{{T}} all;\n{loop}\nreturn all;"
         return self.function("constant", dtype, f"{ELEMENT[dtype]} value", body)
 
     def called(self, function: str = "", *of: str) -> None:
-        """Sees to it that what an instruction calls is defined: its `calls`."""
+        """Adds the definition of the function that an instruction calls."""
         match function:
             case "":
                 pass
@@ -162,7 +162,7 @@ class Definitions:
                 self.access(function, *of)
 
     def need(self, function: str, dtype: str) -> str:
-        """The C name of a function for arguments of this dtype. Its definition is there from now on."""
+        """The C name of a function for arguments of this dtype. Adds its definition."""
         name = c_name(function, dtype)
         if function.startswith("as_") or function == "from_bf16":
             self.conversion(name)
@@ -190,7 +190,7 @@ class Definitions:
         return name
 
     def comparison(self, function: str, left: str, right: str, dtype: str) -> str:
-        """The truths of a comparison."""
+        """The function that compares lane by lane and gives truths."""
         if LANE[dtype] == 4:
             return f"({left} {COMPARED[function]} {right})"
         return f"{self.need(function, dtype)}({left}, {right})"
@@ -231,10 +231,10 @@ class Definitions:
         self.function(function, dtype, "{T} a, {T} b" if two else "{T} a", "\n".join(body))
 
     def conversion(self, name: str) -> None:
-        """A conversion, such as s32_of_f32."""
+        """The function that converts lane by lane, such as s32_of_f32."""
         wanted, _, dtype = name.split("_")
         source, target, floats = self.vector(dtype), self.vector(wanted), self.vector("f32")
-        if wanted == "bf16":  # rounded to nearest even; what is no number stays none
+        if wanted == "bf16":  # rounded to nearest even; NaN stays NaN
             words = self.vector("s32")
             body = (
                 f"const {words} all = ({words})v;\n"
@@ -294,7 +294,7 @@ class Definitions:
         self.add(("transposed", ""), "\n".join([*shuffles, about, function]))
 
     def access(self, access: str, dtype: str) -> None:
-        """An access to an array that the instruction set has no form for."""
+        """A load or store for which the instruction set has no form."""
         element, tail = ELEMENT[dtype], ", int lanes" * access.endswith("tail")
         text = {
             "load": "{T} v;\n__builtin_memcpy(&v, p, sizeof v);\nreturn v;",
@@ -310,7 +310,7 @@ class Definitions:
             self.function(access, dtype, f"const {element} *p{tail}", text)
 
     def positions(self) -> None:
-        """The numbers from one on, so many apart."""
+        """The function that gives evenly spaced numbers from a first one."""
         each = ", ".join(map(str, range(self.isa.lanes)))
         self.function(
             "positions",
@@ -321,7 +321,7 @@ class Definitions:
         )
 
     def first_lanes(self) -> None:
-        """The truths of the first lanes."""
+        """The truth for the first lanes, and false for the others."""
         each = ", ".join(map(str, range(self.isa.lanes)))
         self.function("first_lanes", "bool", "int lanes", f"return ({{T}}){{{{{each}}}}} < lanes;", name="first_lanes")
 

@@ -44,5 +44,5 @@ def bind_cores(kernel: Kernel) -> Kernel:
             task = applied("%", task, constant(trips[number]))
         defines.append(Define(loop.name, loop.start + task * loop.step))
     whole = For(WORKER, ZERO, constant(prod(trips)), 1, (*defines, *body), "core")
-    # What stands in front of the loops each worker has for itself.
+    # Each worker executes the statements in front of the loops for itself.
     return replace(kernel, body=(Team((*before, whole)),) if before else (whole,))

@@ -1,4 +1,4 @@
-"""Stores the pixels of a tile that runs on over the ends of image rows: by the bounds of loops over lines and columns.
+"""Bounds the loops that store flattened pixels, so that a tile stores no points in the gaps between image rows.
 
     tile 16wx16k:
       …
@@ -15,8 +15,8 @@
           for lane in 0..16, vector:
             Y[n, -line + w + w_u, lane] = …
 
-Tiles compute all flattened pixels of an image (`tiling.arrays.flat_pixels`). What lies in the gaps between rows is
-no output.
+Tiles compute all flattened pixels of an image (`tiling.arrays.flat_pixels`). Points in the gaps between rows are not
+outputs.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Bounder:
     def tiles(self, body: Body) -> Body:
         """The block with the stores of all its tiles bounded."""
         found: list[Statement] = []
-        names: dict[Index, str] = {}  # of the points of all tiles here: several side by side are the branches of a λ
+        names: dict[Index, str] = {}  # the points of all tiles in this block; several tiles are the branches of a λ
         for statement in body:
             if not isinstance(statement, Block):
                 found.append(with_blocks(statement, self.tiles))
@@ -111,7 +111,7 @@ class _Bounder:
         last = applied("/", first + (count - 1), constant(flat.pitch)) + 1
         start, stop = applied("/", first, constant(flat.pitch)), applied("min", constant(flat.rows), last)
         by_line = For(LINE, start, stop, 1, (For(self.row, begin, end, 1, columns),))
-        # What is no output gets its value before.
+        # The values of points that are not outputs are stored first.
         others = _around(loops, choice.otherwise) if choice.otherwise else ()
         return (*others, *_around(outside, (by_line,)))
 
@@ -121,7 +121,7 @@ class _Bounder:
             by_pitch = (
                 isinstance(term, Part) and term.operation in ("/", "%") and term.right == constant(self.flat.pitch)
             )
-            # What is prefetched every so many steps may count as many taps or channels.
+            # Prefetches every so many steps may count as many taps or channels.
             if by_pitch and all(self.dims[name] == self.flat.dim for name in term.left.names()):
                 return term.left
         return None

@@ -28,7 +28,7 @@ def bound_taps(kernel: Kernel) -> Kernel:
 
 def _bounded(body: Body) -> Body:
     found: list[Statement] = []
-    bounds: dict[str, Index] = {}  # those of all tiles here: several side by side are the branches of a λ
+    bounds: dict[str, Index] = {}  # the bounds of all tiles in this block; several tiles are the branches of a λ
     for statement in body:
         if isinstance(statement, Block):
             known = len(bounds)
@@ -40,7 +40,7 @@ def _bounded(body: Body) -> Body:
 
 
 def _of_tile(tile: Block, bounds: dict[str, Index]) -> Block:
-    """The tile with its loops bounded. What its bounds are goes to `bounds`."""
+    """The tile with its loops bounded. The bounds are added to `bounds`, by name."""
     own = {loop.name for loop in _loops(tile.body)}
     counted = [name for name in (loop.name for loop in _loops(tile.body) if loop.kind == "serial")]
 
@@ -63,7 +63,7 @@ def _of_tile(tile: Block, bounds: dict[str, Index]) -> Block:
 
 
 def _named(name: str, bound: Index, bounds: dict[str, Index]) -> Index:
-    """A bound by its name; a number as it is. A second tile here may have another bound: that gets a longer name."""
+    """The name of a bound; a number stays a number. If a second tile has another bound, that gets a longer name."""
     if bound.is_constant:
         return bound
     while bounds.setdefault(name, bound) != bound:

@@ -27,7 +27,7 @@ class Case:
 def cases(test: Inside, name: str, positions: Iterable[int], values: Mapping[str, range]) -> list[Case]:
     """What `test` becomes at each position of variable `name`, neighbours with the same test together.
 
-    values: what the other variables of the test count through.
+    values: the values of the other variables of the test.
     """
     step = test.index.coefficient(name)
     others = test.index - variable(name) * step
@@ -60,7 +60,7 @@ def _at(test: Inside, others: Index, shift: int, reached: list[int]) -> Inside |
 
 
 def values_in(body: Body) -> dict[str, range]:
-    """What the variables of the loops in a block count through, where that is known."""
+    """The values of the variables of the loops in a block, where these are known."""
     found = {}
     for statement in body:
         if isinstance(statement, For) and statement.start.is_constant and statement.stop.is_constant:

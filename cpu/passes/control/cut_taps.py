@@ -12,7 +12,7 @@
                                                  if w_u - 1 < 12:
                                                    acc[w_u, 0, lane] += …
 
-What is left of a test has only variables of unrolled loops, so unrolling decides it. A tile with one row along the
+The rest of a test has only variables of unrolled loops, so unrolling decides it. A tile with one row along the
 window needs no runs: there `bound_taps` makes the test the bounds of the loop.
 """
 

@@ -1,8 +1,8 @@
-"""Moves what is divided above 0, where C rounds as the loop language does: downwards.
+"""Moves numerators to 0 or above, where C rounds quotients as the loop language does: downwards.
 
     r_begin = max(0, (3 - h) / 2)    ->    r_begin = max(0, (55 - h) / 2 - 26)
 
-`tiling.loops.quotients` moves it. Here stands what each variable may be: loops, tests and calls around it say so.
+`tiling.loops.quotients` moves them. This pass finds the range of each variable from the loops, tests and calls around.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tiling.loops.walk import with_blocks
 
 
 class _Ranges(dict[str, Range]):
-    """The values of variables; any, of one that is not there."""
+    """The range of each variable. A variable that is missing may have any value."""
 
     def __missing__(self, name: str) -> Range:
         return -MOST, MOST
@@ -49,7 +49,7 @@ def divide_from_zero(kernel: Kernel) -> Kernel:
 
 
 class _Walk:
-    """Walks statements. calls: with which numbers they call each function."""
+    """Walks statements. calls: the ranges of the numbers with which each function is called."""
 
     def __init__(self) -> None:
         self.calls: dict[str, list[Range]] = {}
@@ -102,7 +102,7 @@ def _parts(index: Index) -> Iterator[Part]:
 
 
 def _narrow(condition: Condition, ranges: _Ranges) -> None:
-    """Takes a variable to lie where a condition says that it does."""
+    """Narrows the range of a variable by a condition that holds."""
     if not isinstance(condition, Inside) or len(condition.index.terms) != 1:
         return
     ((name, coefficient),) = condition.index.terms

@@ -9,8 +9,8 @@
                                                             acc[m_u, 0, lane] += x[m_u, k] * …
 
 A tile gets pointers to its own first x, panel and y, and the views that it begins with. So all tiles of a kind share
-their code, which fits the cache of instructions. Tests that depend on the position alone become flags, bounds of loops
-become numbers.
+their code, which fits the instruction cache. Tests that depend on the position alone become flags, and bounds of loops
+become arguments.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Parameters = tuple[tuple[str, str], ...]
 def outline(kernel: Kernel, word: str = "tile", describe: Callable[[Block], str] | None = None) -> Kernel:
     """The kernel with a call in place of each tile. Tiles with equal code share a function.
 
-    word: what functions are called by. describe: the comment of a function; by default on a tile of sums.
+    word: the first part of functions' names. describe: gives the comment of a function, by default of a tile of sums.
     """
     return _Outliner(kernel, word, describe or _comment).whole()
 

@@ -1,4 +1,4 @@
-"""Has the threads of a team wait where one of them needs what another one wrote, or writes what another one needs.
+"""Places barriers where one thread of a team reads what another one wrote, or writes over what another one reads.
 
     for worker in 4*thread / threads..…:           for worker in 4*thread / threads..…:
       …                                              …
@@ -8,7 +8,7 @@
                                                      add_parts(parts + [0, task, 0], …)
 
 Which arrays a statement reads and writes follows from its text and from what its instructions mean. A thread that
-works alone needs not wait for itself.
+works alone does not wait for itself.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _is_shared(alloc: Alloc) -> bool:
 
 @dataclass(frozen=True)
 class _Access:
-    """A statement reads an array, or writes to it. alone: only the first thread does. spans: those seen of a write."""
+    """An access of a statement to an array. alone: only the first thread makes it. spans: of a write, if known."""
 
     array: str
     writes: bool
@@ -76,9 +76,9 @@ class _Access:
     spans: Spans | None = None
 
     def meets(self, other: _Access) -> bool:
-        """Whether one thread may need what another one writes, or writes over it.
+        """Whether one thread may read, or write over, what another one writes.
 
-        Two statements write one element only where that is seen: those of a program write each once.
+        Two writes meet only where their spans overlap: the statements of a program write each element once.
         """
         if self.array != other.array or (self.alone and other.alone):
             return False
@@ -99,7 +99,7 @@ class _Team:
     shown: Mapping[str, set[str]]
 
     def body(self, body: Body, before: _Accesses) -> tuple[Body, _Accesses]:
-        """The block with barriers, and the accesses since the last one. before: those at its beginning."""
+        """The block with barriers, and the accesses since the last barrier. before: the accesses before the block."""
         found: list[Statement] = []
         for place, statement in enumerate(body):
             if isinstance(statement, If) and statement.conditions != (FIRST_THREAD,):
@@ -109,7 +109,7 @@ class _Team:
                 continue
             now = frozenset(self.accesses(statement))
             if _meet(before, now):
-                # What was made gets its name when it is there.
+                # Names for arrays that were just written come after the barrier.
                 names = len(list(takewhile(lambda s: isinstance(s, (Seen, Decide)), reversed(found))))
                 found.insert(len(found) - names, _BARRIER)
                 before = frozenset()
@@ -118,7 +118,7 @@ class _Team:
         return tuple(found), before
 
     def choice(self, choice: If, before: _Accesses, rest: Body) -> tuple[Body, _Accesses]:
-        """A choice that all threads make alike. Only those that do something there wait for each other.
+        """A choice that all threads make alike. Only branches that do something need barriers.
 
         rest: the statements after it.
         """

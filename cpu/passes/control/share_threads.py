@@ -1,13 +1,13 @@
-"""Makes a kernel what one thread of a team does of a call.
+"""Turns a kernel into the work of one thread of a team.
 
     every worker:                          panel[96] in its own memory at byte 384*thread
       panel[96] in its own memory …  ->    for worker in 5*thread / threads..(5*thread + 5) / threads:
       for worker in 0..5, core:              …
         …
 
-Every thread of the team runs the kernel. What no core loop shares, the first thread does alone. A function with such
-loops gets the numbers `thread` and `threads`. Whose team it is, is the caller's affair: a call by itself, or a whole
-model. `place_barriers` finds out where threads have to wait for each other.
+Every thread of the team runs the kernel. Statements outside core loops run on the first thread alone. A function with
+core loops gets the numbers `thread` and `threads`. The caller provides the team: for one call, or for a whole model.
+`place_barriers` finds out where threads have to wait for each other.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Threads:
     shared: frozenset[str]
 
     def whole(self, body: Body) -> Body:
-        """The kernel's own block: what threads share, and what one does alone."""
+        """The kernel's own block: statements that threads share, and statements of the first thread alone."""
         if not self.team:
             return self.body(body)
         found: list[Statement] = []
@@ -91,7 +91,7 @@ class _Threads:
         return called or isinstance(statement, Team) or is_core(statement)
 
     def function(self, function: Function) -> Function:
-        """The function, of what one thread does where threads share its loops."""
+        """The function; where threads share its loops, the work of one thread."""
         if function.name not in self.shared:
             return function
         numbers = (*function.numbers, *((THREAD, THREADS) if self.team else ()))
@@ -101,7 +101,7 @@ class _Threads:
         return tuple(each for statement in body for each in self.statement(statement))
 
     def statement(self, statement: Statement) -> Body:
-        """What one thread does of a statement."""
+        """The part of a statement that one thread runs."""
         if isinstance(statement, Team):
             return self.body(statement.body)
         if isinstance(statement, For) and is_core(statement):
@@ -119,12 +119,12 @@ class _Threads:
         return applied("/", all_before, variable(THREADS))
 
 
-FIRST_THREAD = Inside(variable(THREAD), 0, 1)  # what holds for one thread of every team
+FIRST_THREAD = Inside(variable(THREAD), 0, 1)  # holds for the first thread of every team
 _EACH = (Team, Define, Decide, Seen, Comment)  # statements that every thread needs for itself
 
 
 def _needed(body: Body) -> set[int]:
-    """The places of statements that give an index or a register which shared loops need: every thread runs them."""
+    """The places of statements whose indices or registers the shared loops need: every thread runs these statements."""
     names = {name for statement in body if is_core(statement) for name in _used(statement)}
     registers = {s.buffer.name for s in body if isinstance(s, Alloc) and s.buffer.memory == "registers"}
     found = set()
@@ -136,7 +136,7 @@ def _needed(body: Body) -> set[int]:
 
 
 def _given(statement: Statement, registers: set[str]) -> set[str]:
-    """The names of indices and registers that later statements know by this one. registers: buffers that are some."""
+    """The names of the indices and registers that a statement defines. registers: the buffers that are registers."""
     if isinstance(statement, (Read, Let, Set, Define)):
         return {statement.name}
     if isinstance(statement, Alloc):
@@ -145,7 +145,7 @@ def _given(statement: Statement, registers: set[str]) -> set[str]:
 
 
 def _used(statement: Statement) -> set[str]:
-    """The variables, registers and buffers that a statement names, those of the statements inside included."""
+    """The variables, registers and buffers that a statement, or one inside it, uses."""
     found: set[str] = set()
 
     def index(given: Index) -> Index:

@@ -73,9 +73,10 @@ def _tile(tile: Block, positions: Mapping[str, list[int]]) -> Body:
 
 
 def _kinds(tile: Block, test: Inside, name: str, at: list[int], decides: bool) -> list[tuple[Case, Block]]:
-    """The tile at runs of positions of a variable in a test. decides: it is the only one from outside the tile.
+    """The kinds of the tile, one for each run of positions of a variable in a test.
 
-    Where it is not, as with taps that are looped over outside, each position is a kind, and the test stays one.
+    decides: the test has no other variable from outside the tile. Else, as for taps that are looped over outside, each
+    position is a kind of its own, and the rest of the test stays.
     """
     if not decides:
         return [(Case(here, here, True), _fixed(tile, name, here)) for here in sorted(at)]
@@ -91,7 +92,7 @@ def _fixed(tile: Block, name: str, at: int) -> Block:
 
 
 def _with_test(tile: Block, test: Inside, became: Inside | bool) -> Block:
-    """The tile with another test, or what holds instead, in place of one."""
+    """The tile with another test, or its value True or False, in place of a test."""
     return replace(tile, body=with_conditions(tile.body, lambda c: became if c == test else c))
 
 
@@ -101,7 +102,7 @@ def _chosen(name: str, kinds: list[tuple[Case, Block]], positions: Mapping[str, 
     found = []
     for number, ((case, tile), high) in enumerate(zip(kinds, ends)):
         low = case.first if number else None
-        # The number of the case, which says where along this variable a tile stands and not how far it is padded.
+        # The number of the case: it says where a tile stands along this variable, and not how wide its padding is.
         label = "" if case.test is True else "_tail" if _on_lane(case.test) else f"_{name}pad{number}"
         here = replace(tile, name=tile.name + label, notes=(*tile.notes, _note(name, low, high)))
         among = {**positions, name: [at for at in positions[name] if case.first <= at <= case.last]}

@@ -4,7 +4,7 @@
       acc[m_u, 0, lane] = zero()    ->    acc[1, 0, lane] = zero()
                                           …
 
-From here on each index inside a tile is a number, but for what serial loops count.
+From here on each index inside a tile is a number, except for the variables of serial loops.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def unroll(kernel: Kernel) -> Kernel:
 
 
 def unrolled(body: Body, at: Mapping[str, Index]) -> Body:
-    """The block without unrolled loops. at: the values of those around it, which replace their variables."""
+    """The block without unrolled loops. at: the values of the variables of unrolled loops around it."""
     found: list[Statement] = []
     for statement in body:
         if at:

@@ -6,8 +6,9 @@
                                                                  if n + lane < 70: packed[60*n + 16*k + lane] = W[…]
                                                                  else:             packed[60*n + 16*k + lane] = 0
 
-Every product reads a weight at one place before the pass and at another after it. So the same loops, without those
-that move neither place, copy every weight to its place. Loops over panels stand outside, so memory is written in order.
+Every product reads a weight at one place before the pass, and at another place after it. So the same loops copy every
+weight to its new place; loops that move neither place are left out. Loops over panels stand outside, so memory is
+written in order.
 
 Where a weight is a dot group of narrow numbers, each of its numbers is copied, and zeros fill the groups
 (`tiling.rewrite.weight_groups`):

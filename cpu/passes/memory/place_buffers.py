@@ -3,8 +3,8 @@
     every worker:                        every worker:
       panel[96] in its own memory  ->      panel[96] in its own memory at byte 384*thread
 
-First come the buffers that all threads share, then those of each thread. What threads of a team fill for each other may
-lie on no stack; other arrays that are small enough stay there. Where the memory comes from is the caller's affair.
+First come the buffers that all threads share, then the buffers of each thread. A buffer that threads of a team fill for
+each other is never on a stack; other small arrays stay on the stack. The caller provides the memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def place_buffers(kernel: Kernel, team: bool, width: Callable[[Buffer], int]) ->
 
 
 def _owners(body: Body, shared: bool, own: bool = False) -> Iterator[tuple[Buffer, bool]]:
-    """Every buffer that needs a place, and whether each thread needs one of its own. shared: a team runs the block."""
+    """Every buffer that needs a place, and whether each thread needs its own. shared: a team runs the block."""
     for statement in body:
         if isinstance(statement, Alloc) and _is_placed(statement.buffer, shared):
             yield statement.buffer, own
@@ -54,7 +54,7 @@ class _Places:
 
     @property
     def scratch(self) -> Scratch:
-        """What all buffers take."""
+        """The scratch memory that all buffers take."""
         return Scratch(self.sum(self.placed, False), self.sum(self.placed, True))
 
     def body(self, body: Body, own: bool, shared: bool) -> Body:
@@ -78,7 +78,7 @@ class _Places:
         return self.scratch.shared + self.sum(before, True) + thread
 
     def sum(self, placed: Iterable[tuple[Buffer, bool]], own: bool) -> Index:
-        """The bytes of those of the buffers that are each thread's own, or that are not."""
+        """The bytes of the buffers that are each thread's own, or of the buffers that threads share."""
         found = ZERO
         for buffer, is_own in placed:
             found = found + self.bytes(buffer) if is_own == own else found

@@ -1,4 +1,4 @@
-"""Brings cache lines near before they are needed. `tiling.loops.lowering.prefetch_plan` plans it.
+"""Prefetches cache lines before they are needed. `tiling.loops.lowering.prefetch_plan` has the plan.
 
     for m in 0..100 by 10:                for m in 0..100 by 10:
       for n in 0..80 by 16:                 aim x at X[m + 10, 0], 5120 elements
@@ -40,7 +40,7 @@ def prefetch(kernel: Kernel, problem: Problem, plans: tuple[Plan, ...]) -> Kerne
 
 @dataclass(frozen=True)
 class _Walker:
-    """Walks the loops around tiles. plans: those of the tiles that it has still to meet."""
+    """Walks the loops around tiles. plans: the plans of the tiles that are still to come."""
 
     plans: Iterator[Plan]
     in_tiles: InTiles

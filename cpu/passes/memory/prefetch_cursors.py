@@ -32,8 +32,8 @@ class Aims:
     def aims(self, tiles: Sequence[tuple[Plan, Body]], depth: int, looping: bool) -> Body:
         """The statements that aim cursors at the piece after this one.
 
-        depth: how many loops stand around. looping: the pieces are those of iterations of the loop at that depth; else
-        those of its only iteration, such as a branch of a λ, for which the kernel has no loop.
+        depth: how many loops stand around. looping: the pieces belong to iterations of the loop at that depth; else to
+        its only iteration, such as a branch of a λ, for which the kernel has no loop.
         """
         found: list[Statement] = []
         for array, at in (("x", self.next_rows), ("w", self.next_weights)):
@@ -77,7 +77,7 @@ class Aims:
         return (at.replaced({name: variable(name) + piece.loop.step}),)
 
     def next_rows(self, piece: Piece, plan: Plan, body: Body) -> tuple[Index, ...]:
-        """Where the rows of x begin that the next iteration is the first to read: the last that its windows reach."""
+        """Where the rows of x begin that only the next iteration reads first: the last rows of its windows."""
         x, loop, outer = self.problem.broadcast, piece.loop, plan.tile.outer
         here = positions(outer[: outer.index(loop) + 1])
         here[loop.dim] = here[loop.dim] + loop.step

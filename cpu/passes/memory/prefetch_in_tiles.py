@@ -116,7 +116,7 @@ class InTiles:
         return tuple(found)
 
     def next_pixels(self, plan: Plan, panel: NextPanel) -> View:
-        """Where the lines begin that a tile prefetches of the next panel. Tiles of several rows begin with others."""
+        """Where the lines of the next panel begin that a tile prefetches. Tiles in other rows prefetch other lines."""
         turns, first = panel.turns, ZERO
         if panel.tiles > 1:
             first = variable(position(turns)) // turns.step % panel.tiles
@@ -137,7 +137,7 @@ class InTiles:
         return View(NEXT_OUTPUTS, Address("Y", element(self.problem.output, here)))
 
     def of_next_outputs(self, following: NextOutputs) -> Body:
-        """The lines of the next tile's outputs that one step prefetches. The step after it goes on behind them."""
+        """The lines of the next tile's outputs that one step prefetches. The next step continues after them."""
         prefetches: list[Statement] = []
         for start, at in following.places:
             *outer, last = element(self.problem.output, {dim: constant(offset) for dim, offset in start})
