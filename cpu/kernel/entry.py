@@ -61,9 +61,7 @@ def _place(dtype: np.dtype, shape: tuple[int, ...]) -> _Place:
 
 @cache
 def _library() -> Callable[..., int] | None:
-    """The library with `tw_enter`, to be called with the GIL; None where it cannot be compiled, tried once a
-    process.
-    """
+    """The library with `tw_enter`, to be called with the GIL; None where it cannot be compiled. Tried once."""
     source = Path(__file__).with_suffix(".c").read_text(encoding="utf-8")
     try:
         enter = load(source, (), ctypes.PyDLL).tw_enter

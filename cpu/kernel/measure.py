@@ -213,7 +213,7 @@ def _exact_case(problem: Problem, m: int | None) -> tuple[tuple[np.ndarray, ...]
 
 
 def _right(scheme: Scheme | Winograd) -> np.ndarray:
-    """The expected output of `exact_case` in the kernel's own number format, within a bound if an epilogue rounds."""
+    """The expected output of `exact_case` in the kernel's own number format."""
     return _right_bits(scheme.problem, scheme.m if isinstance(scheme, Winograd) else None)
 
 

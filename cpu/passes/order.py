@@ -71,17 +71,16 @@ from tiling.rewrite.copies.transposed import ROWS
 
 @dataclass(frozen=True)
 class ProductPass(Pass[ProductFacts]):
-    """A kernel may have parts, which take passes each by itself: a product, and what stands beside or before it.
+    """A pass of products, and which parts of a kernel take it: the product, and loops beside and before it.
 
-    whole: the kernel takes the pass when its parts are one, behind all other passes.
+    whole: the kernel takes the pass as a whole, after its parts are joined and after all other passes.
 
-    beside: the loops beside a product may need the pass too: Winograd's transforms, and the addition of parts of
-    sums.
+    beside: loops beside a product may need the pass too: Winograd's transforms, and the addition of parts of sums.
 
-    copy: what it makes of the loops that copy x; None where they do not need it.
+    copy: the pass for the loops that copy x; None where they do not need it.
 
-    packs: the loops that pack the weights, which "pack weights" leaves, need the pass too. What stands before that pass
-    they have from the product itself.
+    packs: the loops that pack the weights, as "pack weights" leaves them, need the pass too. The passes before that one
+    they take as part of the product.
     """
 
     whole: bool = False
@@ -90,10 +89,10 @@ class ProductPass(Pass[ProductFacts]):
     packs: bool = False
 
 
-_BYTES = {"bf16": 2, "u8": 1}  # of the numbers of an x that is copied; all else is of words
+_BYTES = {"bf16": 2, "u8": 1}  # of a number of an x that is copied; other arrays hold words
 PACK_WEIGHTS = "pack weights"  # the pass after which W is packed
 DIVIDE = "divide from zero"  # before threads share: their numbers are not negative
-PLACE_BUFFERS = "place buffers"  # each thread has its own ones, so what threads share is still to be seen
+PLACE_BUFFERS = "place buffers"  # before this pass, shared buffers and a thread's own ones still look different
 SHARE_THREADS = "share threads"
 PLACE_BARRIERS = "place barriers"  # the pass after which a kernel is what one thread does
 
@@ -174,7 +173,7 @@ PRODUCT: tuple[ProductPass, ...] = (
         beside=True,
         copy=lambda kernel, facts: vectorise(kernel, instructions_of(facts.isa), facts.isa.lanes, False),
     ),
-    # The function that copies a strip keeps its indices, as all copies of x do: none takes this pass.
+    # No copy of x takes this pass, so the function that copies a strip keeps its indices too.
     ProductPass("walk pointers", lambda kernel, facts: walk_pointers(kernel, but=LAY_OUT), beside=True),
     ProductPass(
         "order step",

@@ -1,8 +1,8 @@
 """What an epilogue must compute, in float64, and how far float32 may be from it.
 
 It shares nothing with the emitted code: it uses NumPy's and SciPy's functions and running error analysis. Every value
-has a bound of its error: the operands' errors carried on, plus one rounding if the exact result is no float32. So small
-whole numbers are exact, with bound 0. Source: Higham, Accuracy and Stability of Numerical Algorithms, section 3.3.
+has a bound of its error: the propagated errors of the operands, plus one rounding if the exact result is no float32. So
+small whole numbers are exact: bound 0. Source: Higham, Accuracy and Stability of Numerical Algorithms, section 3.3.
 """
 
 from __future__ import annotations

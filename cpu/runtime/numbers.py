@@ -51,7 +51,7 @@ ELEMENTS = {
 
 
 def in_memory(array: np.ndarray, dtype: str) -> np.ndarray:
-    """An array of what NumPy lacks, from a library that has it, as kernels read it; any other array as it is."""
+    """An array of a dtype that NumPy lacks, from another library, as kernels read it; any other array unchanged."""
     element = ELEMENTS[dtype]
     if not element.named or array.dtype.name != element.named:
         return array

@@ -53,7 +53,7 @@ def write(text: str, stream: TextIO | None = None) -> None:
 
 @contextmanager
 def readers_may_leave() -> Iterator[None]:
-    """Ends the block without an error when whoever reads standard output, such as `head`, has enough."""
+    """Ends the block without an error when the reader of standard output, such as `head`, stops reading."""
     try:
         yield
         if sys.stdout:

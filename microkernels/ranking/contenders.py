@@ -1,7 +1,7 @@
 """The best microkernels are measured again until neighbours in the ranking are told apart beyond the noise.
 
-The model weighs tiles that differ by a percent, and one visit of a tile differs from the next by as much. So after one
-visit the order of the best is luck, and so is every choice that rests on it.
+The model chooses between tiles that differ by a percent, and two visits of one tile differ by as much. So after one
+visit the order of the best tiles is random, and so is every choice that uses it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from statistics import median, stdev
 from microkernels.scores.catalog import GOOD, Entry
 from microkernels.tile.microkernel import Microkernel
 
-# A score that is known to this share of itself is not measured again: a nearer neighbour is as good. MOST visits, since
-# the noise falls with the root of their number only.
+# A score whose error is below this share of it is not measured again: a nearer neighbour is equally good. At most MOST
+# visits, since the noise only falls with the square root of their number.
 TOLERANCE, MOST = 0.004, 4
 
-# One visit differs from the next by more than the samples of a visit do, since pages lie elsewhere: AMONG times as
-# much, at most NOISE (`cpu.kernel.measure.REPETITIONS`).
+# Visits differ more than the samples of one visit, since their pages lie elsewhere: AMONG times as much, at most NOISE
+# (`cpu.kernel.measure.REPETITIONS`).
 AMONG, NOISE = 4.0, 0.012
 
 Visits = Mapping[Microkernel, Sequence[Entry]]

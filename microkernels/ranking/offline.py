@@ -93,8 +93,8 @@ def measuring_lock() -> filelock.BaseFileLock:
 def measuring_alone(announce: Callable[[str], None]) -> Iterator[None]:
     """Lets one ranking or benchmark of a user run at a time, since two would disturb each other.
 
-    A ranking that comes second tells `announce` and waits. In a folder that cannot be written there is no lock, and the
-    ranking itself will say so.
+    A second ranking tells `announce` and waits. In a folder that cannot be written there is no lock, and the ranking
+    itself raises the error.
     """
     lock = measuring_lock()
     with suppress(OSError):

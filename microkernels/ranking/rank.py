@@ -134,7 +134,7 @@ def _tell_apart(
         with closing(measure_all(doubtful)) as results:
             for kernel, result in results:
                 entry = None if isinstance(result, str) else _entry(kernel, result, l1_bytes)
-                # A failure, or an impossible score, tells nothing: the visits before count once more.
+                # A failure or an impossible score gives no new visit: the earlier visits count again.
                 usable = entry is not None and not _is_impossible(entry)
                 visits[kernel].append(entry if entry and usable else typical(visits[kernel]))
                 again[kernel] = None

@@ -61,7 +61,7 @@ class Catalog:
         3. the score of one row of as many points (`_alike`)
         4. its `estimate`, scaled by the best score, since no tile of this machine was faster
 
-        Where loads move narrow numbers to their lanes, the score is what `moving` leaves of that.
+        Where loads move narrow numbers to their lanes, the score is multiplied by `moving`.
         """
         return moving(kernel) * self._measured(kernel.measured_as)
 
@@ -89,9 +89,9 @@ class Catalog:
 
 
 def _alike(kernel: Microkernel) -> tuple[Microkernel, ...]:
-    """Tiles of as many sums in one row of w, the most alike first: with the same taps of s unrolled, then with none.
+    """Tiles with as many sums in one row of w, the most alike first: with the same taps of s unrolled, then with none.
 
-    Nothing for tiles that read x by vectors, or that have their sums in tile registers.
+    Empty for tiles that read x by vectors, and for tiles with sums in tile registers.
     """
     # 99 tiles of f32 on Sapphire Rapids reached 1.03 of the scores of such tiles in the mean, with a standard deviation
     # of 0.06. They reached 0.89 of the best score, which is what `estimate` gives for most of them.

@@ -46,8 +46,8 @@ MOST_TAPS = 9
 def benchmark_scheme(kernel: Microkernel, l1_bytes: int) -> Scheme:
     """The scheme to time, such as `S(y) T(c,248) U(h,2) U(w,7) U(s,3) U(k,2) V(k,16)`, on its own problem.
 
-    The problem is exactly the tile, unpadded. It has LONGEST_TRIP reduction points, or half or a quarter … of these, at
-    least 1, so that x (or all arrays) stays within its share of the L1 data cache of `l1_bytes`. Taps of s make the
+    The problem is exactly the tile, unpadded. It has LONGEST_TRIP reduction points, halved as often as needed, so
+    that x (or all arrays) stays within its share of the L1 data cache of `l1_bytes`. Taps of s make the
     weights as large as L1, if x still fits. Matrix instructions have BLOCKS and BLOCK_TAPS.
     """
     matrix = isa_named(kernel.isa).matrix
@@ -85,7 +85,7 @@ def _loop_dim(kernel: Microkernel) -> str:
 
 
 def _taps(kernel: Microkernel, trip: int, l1_bytes: int) -> int:
-    """Taps of s around `trip` reduction points: so many that no weights stay in L1 until they are read again."""
+    """Taps of s around `trip` reduction points: enough that the weights do not stay in L1 until they are read again."""
     isa = isa_named(kernel.isa)
     if kernel.lanewise:
         return 1

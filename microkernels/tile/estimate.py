@@ -13,7 +13,8 @@ from microkernels.tile.space import INDEPENDENT_FMAS
 # row more.
 SPILLED = 0.45 / 0.97
 # The time of a load that also moves narrow numbers to their lanes, in FMAs. Intel's cores move them on one of two FMA
-# pipes. Zen 5 moves them partly beside: depthwise tiles of bf16 with a load for each FMA reach 67 % of peak there.
+# pipes. Zen 5 moves them partly on other pipes: depthwise tiles of bf16 with a load for each FMA reach 67 % of peak
+# there.
 MOVED = 0.5
 
 

@@ -65,7 +65,7 @@ class Matrix:
     the bytes from one row to the next.
     definition: the C text that the forms need before them.
     multiply: adds the products of a row of x with a column of w to each row and lane of acc.
-    awake: an instruction that keeps those units from sleeping that later store the sums.
+    awake: an instruction that keeps the units awake that later store the sums.
     """
 
     rows: int
@@ -93,11 +93,11 @@ class Isa:
     any_cpu: the attribute of a function that is compiled without those flags. supported: the C condition that the CPU
         has them.
     embedded_broadcast: an FMA can broadcast a scalar from memory by itself, so a broadcast needs no register.
-    scale: `p` times 2 to `n` rounded down, and 0 where `v` is below `least`; empty where no instruction does so.
-    lookup: the numbers of `table`, a vector, whose places are the last bits of the lanes of `n`. Where `scale` is.
-    once: a * b + c, rounded once; empty where no instruction does so.
-    constant: broadcasts the number `s`. larger, smaller: give b where a or b is no number.
-    no_number: gives v where it is no number, else `found`; empty where that takes several instructions.
+    scale: `p` times 2 to the power of `n` rounded down, and 0 where `v` is below `least`; empty without an instruction.
+    lookup: for each lane the number of the vector `table` at the place in the last bits of `n`; empty where `scale` is.
+    once: a * b + c, rounded once; empty without an instruction.
+    constant: broadcasts the number `s`. larger, smaller: give b where a or b is NaN.
+    no_number: gives v where it is NaN, else `found`; empty where that takes several instructions.
     shuffle: takes the lanes `places` of a and b, by a macro that `microkernels.tile.lanes` defines. The lanes of b
         count on after the lanes of a.
     dtype: the dtype that `fma` multiplies. word: the C type that x and the weights are read as.

@@ -31,7 +31,7 @@ from tiling.loops.language import (
     Value,
 )
 
-# A vector of the compiler's own, without an instruction set, may be no register.
+# A vector type of the compiler, without an instruction set, need not be a register.
 _OWN = """\
 /* Each accumulator gets a register of its own first: a bias that the compiler knows several to begin with it keeps, in
  * one that an accumulator needs. */
@@ -202,7 +202,7 @@ def words_instruction(text: str, numbers: tuple[Index, ...], lanes: int, masked:
 def transpose_instruction(rows: int, lanes: int) -> Instruction:
     """The file's own function that turns vectors r0, r1 … of points into the vectors of `t`, one for each point.
 
-    Lane l of t[place] is r_l[place]. What its other lanes hold nobody may use.
+    Lane l of t[place] is r_l[place]. The other lanes are undefined.
     """
     names = [f"r{row}" for row in range(rows)]
     text = f"transpose_{rows}({', '.join(f'{{{name}}}' for name in ('t', *names))})"

@@ -37,7 +37,7 @@ AVX512F = Isa(
     larger="_mm512_max_ps({a}, {b})",
     smaller="_mm512_min_ps({a}, {b})",
     no_number="_mm512_mask_mov_ps({found}, _mm512_cmp_ps_mask({v}, {v}, _CMP_UNORD_Q), {v})",
-    # "Not less" holds for what is no number, which so stays none.
+    # "Not less" holds for NaN, so NaN stays NaN.
     scale="_mm512_maskz_scalef_ps(_mm512_cmp_ps_mask({v}, {least}, _CMP_NLT_UQ), {p}, {n})",
     lookup="_mm512_permutexvar_ps((__m512i){n}, {table})",
     once="_mm512_fmadd_ps({a}, {b}, {c})",
@@ -197,7 +197,7 @@ AVX512VNNI = replace(
     cpu_flags=(*AVX512F.cpu_flags, "avx512bw", "avx512_vnni"),
     compiler_flags=(*AVX512F.compiler_flags, "-mavx512bw", "-mavx512vnni"),
     supported=AVX512F.supported + ' && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni")',
-    embedded_broadcast=False,  # of the weights alone: x is the unsigned operand, which comes from a register
+    embedded_broadcast=False,  # only weights can come from memory: x is the unsigned operand, which must be a register
     prologue=_WORD.format(numbers="Up to four u8 of x or four s8 of the weights")
     + """\
 /* To each lane of acc, an int32, the products of its four u8 of x and s8 of w are added, exactly. Not the intrinsic:

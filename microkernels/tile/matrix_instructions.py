@@ -32,23 +32,23 @@ class MatrixInstructions:
     sums: str
 
     def zero(self, rows: int) -> Instruction:
-        """All sums of a tile register become 0."""
+        """Sets all sums of a tile register to 0."""
         return Instruction(
             "tile_zero", self.forms.zero, _each(rows, self.lanes, Store("t", _at(self.lanes), Number(0)))
         )
 
     def load(self, shape: tuple[int, int], step: int) -> Instruction:
-        """Rows from memory, which lie a step apart."""
+        """Loads rows from memory that lie a step apart."""
         rows, words = shape
         return Instruction("tile_load", self.forms.load, _each(rows, words, _moved("t", words, "p", step)))
 
     def store(self, shape: tuple[int, int], step: int) -> Instruction:
-        """The rows go to memory, a step apart."""
+        """Stores the rows to memory, a step apart."""
         rows, words = shape
         return Instruction("tile_store", self.forms.store, _each(rows, words, _moved("p", step, "t", words)))
 
     def multiply(self, rows: int, words: int) -> Instruction:
-        """To each sum are added the products of its row of x with its column of w."""
+        """Adds to each sum the products of its row of x with its column of w."""
         product = self.forms.multiply
         x, w = Load("x", (_ROW * words + _WORD,)), Load("w", (_WORD * self.lanes + _AT,))
         part = [Load("part", (constant(number),)) for number in range(len(product.adds))]
@@ -64,12 +64,12 @@ class MatrixInstructions:
 
     @property
     def awake(self) -> Instruction:
-        """Keeps those units awake that store the sums later."""
+        """Keeps the units awake that store the sums later."""
         return Instruction("stay_awake", literal(self.forms.awake), ())
 
     @property
     def release(self) -> Instruction:
-        """This worker needs its tile registers no longer."""
+        """Releases the tile registers of this worker."""
         return Instruction("tiles_end", literal(self.forms.release), ())
 
 

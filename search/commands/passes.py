@@ -14,7 +14,7 @@ PACKING = "# packs W, once"
 
 
 def known_pass(names: tuple[str, ...], target: str, name: str) -> str:
-    """The pass among these that a user calls so, dashes for spaces being welcome; "" for all. Raises ProblemError."""
+    """The pass of these names that a user asks for, with dashes or spaces; "" for all. Raises ProblemError."""
     if not names:
         raise ProblemError(f"--show-passes: kernels of --target {target} are not written by passes over loops yet")
     wanted = name.replace("-", " ").replace("_", " ")
@@ -43,7 +43,7 @@ def listed(heading: str, forms: Iterable[tuple[str, str]], wanted: str) -> str:
 
 
 def _stages(forms: Iterable[tuple[str, str]], wanted: str) -> list[str]:
-    """What is printed of each pass. One that changes nothing is a line."""
+    """The text for each pass. A pass that changes nothing is one line."""
     parts, before = [], ""
     for name, text in forms:
         if wanted in ("", name):

@@ -92,7 +92,7 @@ def told(options: argparse.Namespace) -> str:
 
 
 def _told_of_gpu(options: argparse.Namespace, program: Sized) -> str:
-    """The same of a kernel for a GPU, which its twin computes: nothing is timed."""
+    """What the command prints for a GPU's kernel, which the twin computes: nothing is timed."""
     if options.threads != 1 or options.isa or options.tune != "model" or options.explain or options.name:
         raise ProblemError(
             f"--threads, --isa, --tune, --explain and --name mean nothing to --target {options.target}: leave them out"

@@ -21,8 +21,8 @@ from tiling.scheme.specifiers import Lambda, Rest, Stage, Tile
 def after_copy(prediction: Prediction, scheme: Scheme, machine: Machine) -> Prediction:
     """Adds the copy of x, made first or strip by strip, to the prediction of a scheme's loops.
 
-    A prediction is that of a call whose x begins with a cache line, as in every measurement and every model. A copy
-    that only other calls make is priced beside it.
+    A prediction is for a call whose x begins with a cache line, as in every measurement and every model. A copy that
+    only other calls make is a field of its own.
     """
     plan = plan_copy(scheme)
     if plan is None:

@@ -63,9 +63,9 @@ def trips_of(scheme: Scheme) -> tuple[float, float, float, float]:
 def _stored_at(scheme: Scheme) -> int:
     """The place of the loop around which sums are loaded and stored.
 
-    Loops over reductions directly around S(output) visit the same tile again, so compilers keep its sums in registers
-    meanwhile. Not so where taps may lie on padding, as a tile has several cases then, nor where tiles prefetch: what
-    they note of it in memory might be the sums.
+    Loops over reductions directly around S(output) visit the same tile again, so compilers keep its sums in registers.
+    There are two exceptions: where taps may lie on padding, a tile has several cases; where tiles prefetch, a compiler
+    cannot tell their cursors in memory from the sums.
     """
     problem, inner = scheme.problem, scheme.accumulators_at
     place = inner

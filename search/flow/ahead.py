@@ -25,9 +25,9 @@ from tiling.text.shapes import canonical, problem_of
 
 # Candidates that a worker gives, best first: as many as a search tries at most.
 MOST = 32
-# Seconds for the list of one problem, many times what one takes on a busy machine.
+# Time limit in seconds for the list of one problem: many times the time on a busy machine.
 _LIST_SECONDS = 120.0
-# A worker takes as long to start as it takes to list some problems: so many are listed here, and by each worker.
+# Starting a worker takes as long as listing some problems. So this process, and each worker, list at least so many.
 _FEW = 3
 
 
@@ -75,14 +75,14 @@ def candidates(
             progress(Stage("listing candidates", done + 1, len(tasks)))
             problem = tasks[task]
             if isinstance(outcome, CandidateError):
-                found[problem] = _listed(backend, problem)  # which raises the error itself, and no text of it
+                found[problem] = _listed(backend, problem)  # raises the original error, not its text
             else:
                 found[problem] = tuple(outcome["schemes"]), outcome["seconds"]
     return found
 
 
 def listed(*, op: str, shape: str, isa: str, threads: int, dtype: str, algorithm: str) -> dict[str, Any]:
-    """What `candidates` gives for a problem, in a worker."""
+    """The result of `candidates` for one problem, computed in a worker."""
     schemes, seconds = _listed(_backend(isa, threads, dtype, algorithm), problem_of(op, shape))
     return {"schemes": schemes, "seconds": seconds}
 

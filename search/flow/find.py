@@ -45,7 +45,7 @@ class Found:
     with a timing, as measured before the finals, but those that failed the last check. known: how many timings and
     failures of earlier searches took part. listing, measuring: seconds; a choice of the model counts its compilation as
     measuring. recalled: whether the choice is that of an earlier search. given: whether the caller gave the scheme.
-    rivals: texts of the schemes that a choice in doubt is to be measured beside.
+    rivals: texts of the schemes to measure again beside a choice in doubt.
     """
 
     backend: Backend

@@ -1,6 +1,6 @@
-"""What is measured of kernels inside whole models: with weights cold, and inputs as the step before left them.
+"""Measurements of kernels inside whole models: weights are cold, and inputs lie where the step before left them.
 
-A kernel that is fastest by itself may not be there. So these records have keys of their own.
+The fastest kernel by itself may not be the fastest in a model. So these records have keys of their own.
 """
 
 from __future__ import annotations

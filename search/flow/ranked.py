@@ -16,7 +16,7 @@ from tiling.problem import Problem
 def rank_first(backend: Backend, problems: Iterable[Problem], console: Console, own: bool = False) -> None:
     """Ranks the microkernels of these problems quickly, and says so, unless they are ranked.
 
-    A ranking of this kind of machine that comes with the package is one, unless `own`.
+    A ranking of this kind of machine that comes with the package counts too, unless `own`.
     """
     for ranking in dict.fromkeys(filter(None, map(backend.ranking, problems))):
         with ranking_shown(console) as progress:

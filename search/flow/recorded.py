@@ -120,7 +120,7 @@ def passed(backend: Backend, evaluator: Evaluator, outcome: Outcome, seed: int) 
 
 @dataclass(frozen=True)
 class Recalled:
-    """The choice of an earlier search. rivals: of a choice in doubt, those that it is to be measured beside."""
+    """The choice of an earlier search. rivals: the schemes to measure again beside a choice in doubt."""
 
     scheme: AnyScheme
     timing: Timing | None

@@ -140,7 +140,7 @@ def _predicted(schemes: Sequence[Scheme], known: Knowledge) -> list[Candidate]:
 
 
 def _whole(loops: Prediction, scheme: Scheme, machine: Machine) -> Prediction:
-    """The prediction of a scheme's loops with what a kernel does before and behind them."""
+    """The prediction of a scheme's loops plus the copy of x before them and the addition of parts after them."""
     return after_addition(after_copy(loops, scheme, machine), scheme, machine)
 
 

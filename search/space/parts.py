@@ -1,4 +1,4 @@
-"""Into how many parts cores may cut a sum, `T(c,8)@core`, and for which problems that is looked at."""
+"""The numbers of parts into which cores may cut a sum, `T(c,8)@core`, and the problems for which they are tried."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from tiling.rewrite import parts
 from tiling.rewrite.parts import unshared_reason
 from tiling.scheme.compose import divisors
 
-# With more vectors of outputs for every thread, each has register tiles enough of its own, and nothing to add up.
+# With more vectors of outputs for every thread, each thread has enough register tiles, and there is nothing to add up.
 FEW_OUTPUTS = 64
-# A part is at least so many products long: shorter ones are over before they are added up.
+# The least number of products in a part. Adding up shorter parts takes longer than computing them.
 LEAST_PRODUCTS = 64
-# More parts than so many for a thread only add more.
+# The most parts for a thread. More parts only add additions.
 MOST_PARTS = 4
 
 
 def part_counts(problem: Problem, lanes: int, threads: int) -> tuple[tuple[str, int], ...]:
-    """(summed dim, number of parts) that are worth a look; none where every thread has outputs enough."""
+    """The pairs (summed dim, number of parts) worth trying; none where every thread has enough outputs."""
     vectors = prod(problem.output.shape) / lanes
     if threads == 1 or vectors > FEW_OUTPUTS * threads:
         return ()
@@ -31,7 +31,7 @@ def part_counts(problem: Problem, lanes: int, threads: int) -> tuple[tuple[str, 
             for count in divisors(extent)
             if 1 < count <= min(MOST_PARTS * threads, parts.MOST_PARTS) and extent // count * others >= LEAST_PRODUCTS
         ]
-        # As many as give all threads equal work alone, else as many as there are threads, else as many as there can be.
+        # The least number that gives threads equal work, and the least that occupies all threads; else the largest.
         even = [count for count in counts if count % threads == 0]
         enough = [count for count in counts if count >= threads]
         found |= {(dim, count): None for count in (even[:1] + enough[:1] or counts[-1:])}

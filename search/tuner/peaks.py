@@ -1,6 +1,6 @@
 """Notices by the FMA peak measured beside a visit that another program shares the core's pipes.
 
-Nobody takes the core away then, so the system's accounts show nothing. What runs on the hyperthread beside ours, or in
+The core is not taken away then, so the system's accounts show nothing. A program on the core's other hyperthread, or in
 another guest of the same host, lowers our peak as much as it slows our kernel.
 """
 

@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS choices (
 """
 _OF_PROBLEM = "fingerprint = ? AND isa = ? AND compiler = ? AND version = ? AND op = ? AND shape = ? AND threads = ?"
 _OF_SCHEME = f"{_OF_PROBLEM} AND scheme = ?"
-# What an outcome never replaces: a failure no timing, and a timing in doubt none that is beyond doubt.
+# A failure never replaces a timing. A timing in doubt never replaces one that is beyond doubt.
 _TIMED, _BEYOND_DOUBT = "samples IS NOT NULL", "samples LIKE '[%' AND reason IS NULL"
 
 
@@ -162,7 +162,7 @@ def _outcome(samples: object, peak_gflops: object, reason: object) -> Timing | s
 class Kept:
     """A scheme that an earlier search chose, with its timing where it was measured.
 
-    rivals: of a choice in doubt (`Timing.disturbed`), the schemes that it is to be measured beside.
+    rivals: the schemes to measure again beside a choice in doubt (`Timing.disturbed`).
     """
 
     scheme: str

@@ -2,7 +2,7 @@
 
 candidates, best predicted first ──► each shortly, in batches ──► the best few and the first, in turns ──► one
 
-What other programs disturbed is repeated, and counts only where there is nothing else; then the choice is in doubt.
+A disturbed measurement is repeated. It counts only where a scheme has no other; then the choice is in doubt.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Outcome:
 
     @property
     def rivals(self) -> tuple[str, ...]:
-        """The texts of the schemes that a choice in doubt is to be measured beside: those in doubt, then the others."""
+        """The texts of the schemes to measure again beside a choice in doubt: schemes in doubt first."""
         others = sorted((*self.runners_up, *self.tried), key=lambda m: (not m.disturbed, m.work))
         texts = dict.fromkeys(m.scheme.text for m in others)
         return tuple(text for text in texts if text != self.best.scheme.text)[:RIVALS] if self.doubt else ()

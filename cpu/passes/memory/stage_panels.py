@@ -158,7 +158,7 @@ class _Stager:
         return isinstance(place, Load) and place.buffer == self.stage.buffer
 
     def reading(self, own: Mapping[str, For]):
-        """What replaces a load by one from the panel."""
+        """The function that replaces a load by a load from the panel."""
 
         def change(part: Operand) -> Operand | None:
             return Load(PANEL, self.place(part, own)) if isinstance(part, Load) and self.staged(part) else None
@@ -177,7 +177,7 @@ class _Stager:
         found = []
         for dim in (*summed, *reversed([dim for dim in self.array.axes if dim not in summed])):
             found.append((places[dim] - parts[dim].start) * stride)
-            # After the summed points of a tile, the next tile is all of them away for each of its elements.
+            # A tile holds all summed points, so a step of one point to the next tile is that many elements.
             stride = parts[dim].points if dim in summed else stride * parts[dim].points
         return (sum(reversed(found), ZERO) + at,)
 

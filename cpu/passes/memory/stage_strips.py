@@ -38,7 +38,7 @@ from tiling.rewrite.copies.laid_out import LAY_OUT, STRIP, lay_out
 def stage_strips(kernel: Kernel, problem: Problem, dots: Problem) -> Kernel:
     """The kernel with a panel of the points of a strip in place of all points.
 
-    problem: as its caller sees it. dots: in dot groups. How long a strip is, its stage says.
+    problem: as its caller sees it. dots: in dot groups. The stage has the length of a strip.
     """
     (points, *others), (x, *_), flat = kernel.arrays, arrays(problem), dots.flat_pixels
     assert flat
@@ -62,7 +62,7 @@ def stage_strips(kernel: Kernel, problem: Problem, dots: Problem) -> Kernel:
 
 
 def _staged(stage: StagedPart, points: Buffer, strip: Buffer) -> Body:
-    """The copy, and what reads it."""
+    """The copy of a strip, and the statements that read it."""
     starts = {along.dim: along.start for along in stage.part}
     image, first = starts[points.axes[0]], starts[points.axes[2]]
 

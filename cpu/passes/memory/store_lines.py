@@ -1,4 +1,4 @@
-"""Stores vectors of narrow numbers together that fill a cache line.
+"""Joins stores of vectors of narrow numbers that together fill a cache line.
 
     store(p: y, v: acc_0_0)                    store_line(p: y, v_0: acc_0_0, v_1: acc_0_1)
     store(p: y + [0, 16], v: acc_0_1)    ->    store(p: y + [0, 32], v: acc_0_2)

@@ -44,7 +44,7 @@ STREAM = "stream"
 
 
 def stream_stores(kernel: Kernel, instructions: Instructions, lanes: int) -> Kernel:
-    """The kernel with both kinds of stores. lanes: of 32 bits, of a vector, to whose bytes a Y is aligned or not."""
+    """The kernel with both kinds of stores. lanes: lanes of 32 bits of a vector, to which Y must be aligned."""
     functions = tuple(_with_flag(replace(f, body=_stores(f.body, instructions))) for f in kernel.functions)
     fence = Do(Invoke(instructions.stream_fence, ()))
     body = for_each_worker(tuple(map(_passed, kernel.body)), lambda block: (*block, fence))
@@ -69,7 +69,7 @@ def _stores(body: Body, instructions: Instructions) -> Body:
     found: list[Statement] = []
     run: list[Statement] = []
     for statement in (*body, None):
-        # A block runs once, and so a run goes on through the stores in it.
+        # A block runs once, so a run of stores may continue into it.
         inner = walk((statement,)) if isinstance(statement, (Do, Block)) else ()
         if any(isinstance(s, Do) and s.invoke.instruction in streams for s in inner):
             run.append(statement)

@@ -7,8 +7,8 @@ Read in this order:
     lanes/           loops as lanes, and lanes as vector instructions
     jam_vectors      several vectors of a sum at once
     jam_rows         several rows of a product at once
-    interleave_rows  short rows in step, so that none waits
+    interleave_rows  several short rows at once, so that waits overlap
     bind_tasks       the outer loops on several cores
-    bound_loops      where what loops compute is no longer needed
+    bound_loops      ends loops where their results are no longer needed
     place_rows       where the arrays of a worker lie
 """

@@ -6,8 +6,8 @@
                                   i = task % 7
                                   …
 
-As few loops as give every worker about as much to do are bound. The arrays of an iteration become the worker's. Where
-extents are known when the kernel runs, so many workers run as there is enough to do for then.
+It binds the fewest loops that give all workers about equal work. The arrays of an iteration become the worker's own.
+Where extents are known only when the kernel runs, the number of workers follows from the work of the call.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tiling.loops.rewrite import operands_of, parts_of, places
 from tiling.loops.walk import inside
 
 TASK = "task"
-# One worker may have so much more to do than the mean before another loop is bound too.
+# How much more than the mean the busiest worker may have to do before another loop is bound too.
 UNEVEN = 1.05
-# Elements that are touched for each worker: below, starting threads takes longer than they save. Measured: a team of
-# two starts and ends in 2 to 5 us, in which one core touches some 10,000 elements of L2.
+# The least number of touched elements for each worker. With fewer, starting threads takes longer than they save: a team
+# of two starts and ends in 2 to 5 us, in which one core touches some 10,000 elements of L2.
 LEAST_ELEMENTS = 16384
 
 
@@ -111,7 +111,7 @@ def _product(factors: Iterable[Index]) -> Index:
 
 
 def work(statement: Statement) -> Index:
-    """How many elements of buffers a statement touches, repeated ones too.
+    """How many accesses to elements of buffers a statement makes.
 
     A choice counts as its largest branch, or as its first one where an extent is known only when the kernel runs.
     """

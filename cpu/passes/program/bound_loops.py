@@ -1,9 +1,9 @@
-"""Ends loops where what they compute is no longer needed (`tiling.program.lowering.limits`), as under a causal mask.
+"""Ends loops where their results are no longer needed (`tiling.program.lowering.limits`), as under a causal mask.
 
     for j in 0..512 by 64, needed below i + 1:    ->    for j in 0..min(64*((i + 64) / 64), 512) by 64:
 
-All loops with a limit end at a multiple of all their steps. So what one of them writes reaches as far as another reads.
-A loop over blocks ends at a block.
+All loops with a limit end at a common multiple of their steps. So each writes at least as far as the next one reads.
+A loop over blocks ends at the end of a block.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tiling.loops.walk import walk, with_blocks
 
 
 def bound_loops(kernel: Kernel, lanes: int) -> Kernel:
-    """The kernel whose loops end at their limits. lanes: of a vector, which a loop may have become as a whole."""
+    """The kernel whose loops end at their limits. lanes: of a vector; a loop may have become one vector."""
     limited = [s for s in walk(kernel.body) if isinstance(s, For) and s.limit is not None]
     step = lcm(lanes, *(loop.step for loop in limited if not _of_blocks(loop)))
 
@@ -46,7 +46,7 @@ def _ended(loop: For, step: int, kernel: Kernel) -> For:
 
 
 def reaching(loop: For, name: str, last: Index | int) -> For:
-    """A loop that several points of a loop outside, from `name` to `name + last`, go through together."""
+    """A loop that several points of an outer loop run together, `name` to `name + last`, with their largest limit."""
     if loop.limit is None or loop.limit.coefficient(name) <= 0:
         return loop
     return replace(loop, limit=loop.limit.replaced({name: variable(name) + last}))

@@ -1,4 +1,4 @@
-"""Short rows in step with each other, so that what one waits for is time for the other.
+"""Computes several short rows in step, so that one row computes while another waits for a result.
 
     for i in 0..1536:                   for i in 0..1536 by 4:
       …                           ->      …
@@ -8,8 +8,8 @@
                                           acc_m[0] = -inf
                                           acc_m_i1[0] = -inf
 
-To combine the lanes of a vector takes some 30 cycles, in which all that needs the result waits. A CPU looks a few
-hundred instructions ahead, and so seldom reaches the next row. Source: unroll-and-jam.
+Combining the lanes of a vector takes some 30 cycles, and every use of the result waits for it. A CPU looks a few
+hundred instructions ahead, so it seldom reaches the next row by itself. Source: unroll-and-jam.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from tiling.loops.nests import independent
 from tiling.loops.rewrite import conditions_of, operands_of, parts_of
 from tiling.loops.walk import walk, with_blocks
 
-# Rows at once, the first number that leaves none over. Softmax of 1536 rows of 128 on a Zen 5: 61.1 us one by one, 51.1
-# by two, 46.6 by four.
+# Rows at once: the first of these numbers that divides the rows. Softmax of 1536 rows of 128 on a Zen 5: 61.1 us one by
+# one, 51.1 by two, 46.6 by four.
 ROWS = (4, 2)
-# Elements that a row touches, over and over. In longer rows the waiting is a small part, and several rows at once are
-# several streams from memory: layer norm of 768 columns gained 7 %, softmax of 512 lost 1 to 20 %, RMS norm 6 to 19 %.
+# The most accesses to elements in a row. In longer rows waiting is a small part, and several rows at once are several
+# streams from memory: layer norm of 768 columns gained 7 %, softmax of 512 lost 1 to 20 %, RMS norm 6 to 19 %.
 MOST_ELEMENTS = 4096
-# Vector registers: with fewer, the sums of several rows and the numbers of a polynomial do not fit.
+# The least number of vector registers. With fewer, the sums of several rows and a polynomial's constants do not fit.
 LEAST_REGISTERS = 32
 
 
@@ -50,7 +50,7 @@ def _interleaved(body: Body, ranges: Mapping[str, Range]) -> Body:
 
 
 def _loop(loop: For, ranges: Mapping[str, Range]) -> Body | None:
-    """The loop over several rows; None where there is nothing to gain, or where a row would be left."""
+    """The loop over several rows; None where there is nothing to gain, or where some rows would be left over."""
     if loop.kind != "serial" or loop.step != 1 or not is_known(loop, ranges) or not independent(loop):
         return None
     trips = loop.stop - loop.start

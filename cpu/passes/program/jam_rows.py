@@ -1,4 +1,4 @@
-"""Several rows in one pass over what all of them read, so that a product loads a vector once for all.
+"""Computes several rows in one pass over the vectors that all of them read, so that a product loads each vector once.
 
     for i in 0..512:                                         for i in 0..512 by 4:
       for j in 0..512 by 64:                                   for j in 0..512 by 64:
@@ -11,7 +11,7 @@
                                                                    …
                                                                      acc_y_i1[lane] += q[i + 1, c] * k[c, j + lane]
 
-All that a row needs is there for each of them. Source: unroll-and-jam, as register tiles of products are made.
+Each row has its own copy of a row's buffers. Source: unroll-and-jam, as in the register tiles of products.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tiling.loops.nests import independent, most_trips
 from tiling.loops.rewrite import conditions_of, operands_of, parts_of
 from tiling.loops.walk import walk, with_blocks
 
-# Registers for sums, of those that there are: what they are multiplied with needs the others.
+# The share of the registers for sums. The factors need the others.
 SUMS = 0.5
 
 

@@ -1,4 +1,4 @@
-"""Several vectors in one pass over what is reduced: sums that do not wait for each other, and share what they read.
+"""Computes several vectors in one pass over a reduction: their sums do not wait for each other, and share loads.
 
     for j in 0..64 by 16:                               for j in 0..64 by 64:
       acc_y[16] in registers                              acc_y[16] in registers
@@ -43,9 +43,9 @@ from tiling.loops.walk import walk, with_blocks
 # Vectors at once. An FMA takes 4 cycles on today's CPUs and one or two begin in each: four to eight keep them busy, and
 # eight with what they read still fit 16 registers only just.
 MOST = 4
-# Of the registers, what the sums of vectors may take that share nothing: these wait for memory. Neighbours lie in one
-# run of lines, which a CPU fetches ahead, and each run but the first costs it as if nothing were known. Sums of columns
-# on one thread of a Zen 5, by 4, 8 and 16 vectors: of 49 x 2048 4.3, 3.4 and 3.0 us, of 512 x 768 15.6, 14.3 and 13.1.
+# The share of the registers for sums of vectors that share nothing. These wait for memory, and longer runs of
+# neighbours help the CPU's prefetchers. Sums of columns on one thread of a Zen 5, by 4, 8 and 16 vectors: of 49 x 2048
+# 4.3, 3.4 and 3.0 us, of 512 x 768 15.6, 14.3 and 13.1 us.
 ALONE = 0.5
 SUMS = frozenset({"add", "max", "min"})
 
@@ -60,7 +60,7 @@ def jam_vectors(kernel: Kernel, lanes: int, registers: int, threads: int) -> Ker
 
 @dataclass(frozen=True)
 class _Jamming:
-    """alone: the most vectors that share nothing. The rest as above."""
+    """registers, threads: as in `jam_vectors`. alone: the most vectors at once where they share nothing."""
 
     lanes: int
     alone: int
@@ -92,7 +92,7 @@ class _Jamming:
         return in_runs(loop, together(whole, copies), loop.body, count * self.lanes)
 
     def run(self, vectors: int) -> int:
-        """How many of so many vectors to take at once: runs alike, and each thread as many, where that can be."""
+        """How many vectors to take at once: if possible in runs of equal length, and equally many for each thread."""
         runs = range(-(-vectors // self.alone), vectors // MOST + 1)
         alike = [count for count in runs if vectors % count == 0]
         even = [count for count in alike if count % self.threads == 0]
@@ -100,7 +100,7 @@ class _Jamming:
 
 
 def _only_read(inside: list[Statement]) -> bool:
-    """Whether a vector has one sum, of what is read and nothing else, so that a register is enough for it."""
+    """Whether a vector only sums elements that it reads, with one sum, so that one register is enough for it."""
     values = [s.value for loop in inside if isinstance(loop, For) for s in loop.body if isinstance(s, Store)]
     sums = [value for value in values if isinstance(value, Apply) and value.function in SUMS]
     plain = sum(isinstance(s, Alloc) for s in inside) == 1 and all(isinstance(s, (Alloc, For, Store)) for s in inside)
@@ -109,7 +109,7 @@ def _only_read(inside: list[Statement]) -> bool:
 
 
 def is_known(loop: For, ranges: Mapping[str, Range]) -> bool:
-    """Whether a loop has as many points each time that a kernel with these numbers runs it."""
+    """Whether a loop has the same number of points each time that a kernel with these numbers runs it."""
     return set((*loop.start.names(), *loop.stop.names())) <= set(ranges)
 
 
@@ -142,7 +142,7 @@ def together(body: Body, copies: list[Jammed]) -> Body:
 
 @dataclass(frozen=True)
 class Jammed:
-    """The statements of one of several points of a loop, so many apart. own: the names that each copy has."""
+    """The statements of one of several points of a loop, a distance apart. own: the names that each copy gets anew."""
 
     loop: str
     number: int

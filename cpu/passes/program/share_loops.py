@@ -7,8 +7,8 @@
     for j in 0..768:                        acc_d[0] += e_here
       acc_d[0] += e[j]
 
-What the first loop gives, the second may read only at the same place. A value that the same iteration has stored is
-taken from its register, and an array that nobody reads from memory then is not stored at all. Source: loop fusion.
+The second loop may read the results of the first only at the same place. A value that the same iteration has stored is
+taken from its register. An array that is then never read from memory is not stored. Source: loop fusion.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def _shared(body: Body, outermost: bool = False) -> Body:
 def _partner(found: list[Statement], loop: For, outermost: bool) -> int | None:
     """Where the loop stands that this one may be merged into; None where there is none.
 
-    A loop whose points need nothing of each other keeps apart from one whose points do, where that is worth more than
-    a row that is walked once: outermost, where cores may share it, and around a sum, of which several are one tile.
+    A loop with independent iterations is not merged with a loop whose iterations depend on each other in two places:
+    outermost, where cores may share it, and around a sum, where several sums may form one tile.
     """
     for place in reversed(range(len(found))):
         before = found[place]
@@ -84,7 +84,7 @@ def _has_loop(loop: For) -> bool:
 
 
 def _independent(first: Body, then: Body) -> bool:
-    """Whether two blocks may change places: neither writes what the other one touches."""
+    """Whether two blocks may be swapped: neither writes what the other one touches."""
     one, other = _writes(first), _writes(then)
     return one.isdisjoint(_touches(then)) and other.isdisjoint(_touches(first))
 
@@ -117,13 +117,13 @@ def _writes(body: Body) -> set[str]:
     return {s.buffer.name if isinstance(s, Alloc) else s.buffer for s in walk(body) if isinstance(s, (Alloc, Store))}
 
 
-# --- values that are at hand
+# --- values in registers
 
 
 def _forwarded(body: Body, registers: set[str], dtypes: dict[str, str]) -> Body:
     """The block where the statements after a store read its value from a register.
 
-    A loop ends that: its statements may become other lanes, and a register belongs to one.
+    This stops at a loop: its statements may become different lanes, and a register belongs to one lane.
     """
     found = list(body)
     for number, store in enumerate(found):

@@ -5,7 +5,7 @@
                               for j in 0..154:
                                 y[j + 64] = b[j]
 
-A vector then is never of both parts, and nothing is tested. Source: index-set splitting of compilers.
+So no vector spans both parts, and no test is left. Source: index-set splitting of compilers.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from tiling.loops.language import (
 from tiling.loops.rewrite import operands_of, parts_of, substituted, with_conditions, with_operands, with_values
 from tiling.loops.walk import walk, with_blocks
 
-# A loop becomes at most so many: each is a copy of its body.
+# A loop becomes at most so many loops, each with a copy of its body.
 MOST_PARTS = 64
-# The first position beyond which a comparison with a number is another one, and whether there is a second one after it.
+# The positions, counted from the compared number, at which the result of a comparison changes.
 _CUTS = {"lt": (0,), "ge": (0,), "le": (1,), "gt": (1,), "eq": (0, 1), "ne": (0, 1)}
 _HOLDS = {
     "lt": lambda low, high, number: _known(high < number, low >= number),
@@ -48,7 +48,7 @@ _TRUE, _FALSE = Number(1, "bool"), Number(0, "bool")
 
 
 def split_ranges(kernel: Kernel) -> Kernel:
-    """The kernel whose loops have no choice by a comparison of their own position with a number."""
+    """The kernel with each loop cut where it chooses by comparing its position with a number."""
     return replace(kernel, body=_split(kernel.body, kernel.ranges))
 
 
@@ -108,7 +108,7 @@ def _compared(part: Operand) -> tuple[str, Position, int] | None:
 
 
 def _settled(body: Body, ranges: Mapping[str, Range]) -> Body:
-    """The block without choices that are known where variables have these values."""
+    """The block without choices that are decided where variables have these values."""
 
     def condition(given: Condition) -> Condition | bool:
         holds = _inside(given, ranges)

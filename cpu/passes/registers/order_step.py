@@ -59,9 +59,9 @@ def order_step(kernel: Kernel, registers: int) -> Kernel:
 
 
 class _Orderer:
-    """Orders the steps of a function, products of a factor that is `held` and an `other` one (`Product`).
+    """Orders the steps of a function. Each step is a list of products (`Product`).
 
-    Equal loads are one object, that in `known`, so dictionaries have them by `id`: to hash all of a load takes longer.
+    Equal loads are one object, kept in `known`, so dictionaries use their `id`: hashing a whole load takes longer.
     """
 
     def __init__(self, kernel: Kernel, function: Function, registers: int):
@@ -95,8 +95,8 @@ class _Orderer:
         return tuple(found)
 
     def step(self, products: list[Product], copies: list[Invoke]) -> Body:
-        """The statements of a step. The products come point by point. copies: the stores of vectors to elsewhere, which
-        are all vectors of products.
+        """The statements of a step. The products come point by point. copies: stores of vectors of the
+        products to another buffer.
         """
         held = {id(product.held) for product in products}
         assert all(id(dict(store.operands)["v"]) in held for store in copies), "no product holds a vector to copy"
@@ -127,7 +127,7 @@ class _Orderer:
         return runs
 
     def most_points(self, products: list[Product]) -> int:
-        """How many points have room for their vectors, beside the accumulators and what a multiplication needs."""
+        """How many points have room for their vectors, beside accumulators and the operands of a multiplication."""
         others = {id(product.other): product.other for product in products}.values()
         used = {part.instruction for other in others for part in parts_of(other) if isinstance(part, Invoke)}
         taken = 1 + sum(instruction.registers for instruction in used)
@@ -174,17 +174,17 @@ class _Orderer:
         return self.sources[address_of(load).buffer]
 
     def place(self, load: Invoke, vector: int) -> tuple[int, int, int]:
-        """Sorts the numbers that a step reads: as they lie, but each exchange of lanes for all vectors of a row."""
+        """The sort key of a number that a step reads: its place, grouped by exchange of lanes within a row."""
         return self.linear(load) - vector * self.lanes, _exchange(load), vector
 
     def linear(self, load: Invoke) -> int:
-        """How far from the beginning of its array a number lies. All of a step move with the loops alike."""
+        """How far a number lies from the beginning of its array. All numbers of a step move alike with the loops."""
         address = address_of(load)
         return sum(index.offset * stride for index, stride in zip(address.at, self.strides[address.buffer]))
 
 
 def _copied(copies: list[Invoke], names: dict[int, str]) -> Body:
-    """The stores to elsewhere of those vectors that the registers of a run hold; others have theirs."""
+    """The copies of the vectors that the registers of a run hold. Other runs have the other copies."""
     found: list[Statement] = []
     for store in copies:
         operands = dict(store.operands)
@@ -195,5 +195,5 @@ def _copied(copies: list[Invoke], names: dict[int, str]) -> Body:
 
 
 def _exchange(load: Invoke) -> int:
-    """Which lanes are exchanged after a load: those of l and l ^ c, for this c."""
+    """The c of the exchange of lanes after a load: lane l gets lane l ^ c."""
     return next((part.number.offset for part in parts_of(load) if isinstance(part, Immediate)), 0)

@@ -40,7 +40,7 @@ def own_registers(kernel: Kernel, instructions: Instructions, bias: str) -> Kern
 
 
 def _owned(body: Body, instructions: Instructions, views: frozenset[str]) -> Body:
-    """views: those of the bias."""
+    """views: the views of the bias."""
     found: list[Statement] = []
     for statement in body:
         found.append(with_blocks(statement, lambda block: _owned(block, instructions, views)))

@@ -29,8 +29,8 @@ from tiling.loops.language import (
 )
 from tiling.loops.rewrite import parts_of, with_operands
 
-# Loads by what they are read for and the indices there. Equal ones are one object, so that a step tells them apart by
-# identity: to hash all of a load takes ten times as long.
+# Loads by the operand that they are and its indices. Equal loads are one object, so that a step tells them apart by
+# identity: hashing a whole load takes ten times as long.
 Placed = dict[tuple[int, tuple[int, ...]], Invoke]
 Point = tuple[int, ...]  # of the summed dims in a step
 
@@ -39,8 +39,8 @@ class Product(NamedTuple):
     """One multiplication of a step: acc[row, vector] += other * held.
 
     held: the load of the factor that stays in a register for all rows of the tile, mostly a vector of weights. other:
-    that of the factor which all vectors of the row share, mostly a number of x in every lane. fma: the instruction as
-    the loops have it.
+    the load of the factor that all vectors of the row share, mostly a number of x in every lane. fma: the instruction
+    as it stands in the loops.
     """
 
     point: Point
@@ -103,7 +103,7 @@ class _Operand(NamedTuple):
         return cls(operand, tuple(_indices(operand)))
 
     def placed(self, at: Mapping[str, int], placed: Placed, known: dict[Invoke, Invoke]) -> Invoke:
-        """The operand where unrolled loops have these values. placed: those that are there already. known: their
+        """The operand where unrolled loops have these values. placed: operands made before. known: loads as single
         objects.
         """
         key = id(self.operand), tuple([_offset(index, at) for index in self.indices])
@@ -114,7 +114,7 @@ class _Operand(NamedTuple):
 
 
 class _Written(NamedTuple):
-    """The one statement of a step in its loops: the sum that it adds to, the names that move it, and its operands."""
+    """The one statement of a step as it stands in its loops: its sum, the loop variables that move it, its operands."""
 
     row: Index
     vector: Index
@@ -179,7 +179,7 @@ def _offset(index: Index, at: Mapping[str, int]) -> int:
 
 
 def _indices(invoke: Invoke) -> list[Index]:
-    """The indices that tell uses of an instruction apart, those of the instructions inside it included."""
+    """The indices that tell uses of an instruction apart, also those of instructions inside it."""
     found: list[Index] = []
     for _, operand in invoke.operands:
         if isinstance(operand, Address):

@@ -73,7 +73,7 @@ def _name(place: Store | Load) -> str:
 
 
 def _declared(body: Body) -> Body:
-    """Declarations take the values that the next statements give."""
+    """Each declaration of a register joined with the statement that gives its first value."""
     declared = [s for s in body if isinstance(s, Let) and s.value is None]
     rest = body[len(declared) :]
     first = rest[: len(declared)]

@@ -6,7 +6,7 @@
                                                                   …
                                                                   acc[…] = fma(x: broadcast(x_k + [m_u, k_u]), …
 
-What is left of an index is a number, so it becomes the displacement of an instruction.
+The rest of an index is a number, so it becomes the displacement of an instruction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tiling.loops.walk import with_blocks
 
 @dataclass(frozen=True)
 class _Pointer:
-    """What shows a view here: the name of a pointer, and how far it has moved already, if it has."""
+    """The pointer that stands for a view: its name, and how far it has moved already."""
 
     name: str
     moved: tuple[Index, ...] = ()
@@ -49,7 +49,7 @@ def walk_pointers(kernel: Kernel, but: str = "") -> Kernel:
 
 
 def _body(body: Body, pointers: Mapping[str, _Pointer]) -> Body:
-    """pointers: that of every view here."""
+    """pointers: the pointer of every view in this block."""
 
     def change(operand: Operand) -> Operand | None:
         if isinstance(operand, (Load, Address)) and operand.buffer in pointers:

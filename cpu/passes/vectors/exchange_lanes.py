@@ -1,4 +1,4 @@
-"""Lets each lane meet the channels of its group in an order of its own, so that exchanges of lanes bring them.
+"""Gives each lane its own order of the channels of its group, so that exchanges of lanes bring the channels.
 
     for c_u in 0..4, unrolled:
       for lane in 0..16, vector:
@@ -8,9 +8,10 @@
       for lane in 0..16, vector:
         … X[…, 4*(lane / 4) + (lane % 4 ^ c_u)] * W[lane, (lane % 4 ^ c_u), …]
 
-Groups of 4 channels in and out stand side by side in a vector. As all lanes of a group read one channel, each step
-would need the channels spread. Where lane l reads l ^ c, it is the vector of x as it lies, with neighbours, pairs …
-exchanged. The weights are packed in the same order. With words of narrow numbers c counts words.
+Groups of 4 channels in and out stand side by side in a vector. If all lanes of a group read one channel,
+each step has to broadcast that channel within the group. If lane l reads channel l ^ c instead, the step uses the
+vector of x as it lies, with neighbours, pairs … exchanged. The weights are packed in the same order. With words of
+narrow numbers c counts words.
 """
 
 from __future__ import annotations

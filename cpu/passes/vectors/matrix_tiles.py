@@ -11,9 +11,9 @@
                                                                  …
                                                                  tile_store(t: tmm0, p: acc, step: acc by [1, 0, 0])
 
-A tile register of x holds a run: rows that lie equally far apart in x, which a tap reaches all or not at all. When the
-sums are done they go to the array `acc` in L1. Stores read vectors there, so epilogues are those of vectors. Who gives
-the registers their shapes is the next pass.
+A tile register of x holds a run: rows that lie equally far apart in x, and of which a tap reaches all or none. The
+finished sums go to the array `acc` in L1. Stores read vectors there, so epilogues work on vectors. The next pass,
+`shape_tiles`, gives the registers their shapes.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class _Tiler:
         for statement in body:
             store = _innermost(statement)
             if isinstance(statement, If) and statement.conditions == (Flag(FIRST),) and statement.otherwise:
-                # What an earlier pass has stored is loaded by vectors, and goes to tile registers from memory.
+                # Sums that an earlier visit has stored are loaded as vectors, and go to tile registers through memory.
                 resumed = (*statement.otherwise, *self.moved(self.instructions.load))
                 found.append(replace(statement, body=self.body(statement.body), otherwise=resumed))
             elif store and store.buffer == ACCUMULATORS and store.value == Number(0):
@@ -154,12 +154,12 @@ class _Tiler:
         return any(self.arrays[store.buffer].name == "Y" for store in stores)
 
     def zeroed(self) -> Body:
-        """All sums become 0."""
+        """The statements that set all sums to 0."""
         registers = (self.shapes[self.registers.sums(n, v)] for n in range(len(self.runs)) for v in range(self.vectors))
         return tuple(_do(self.instructions.zero(tile.shape[0]), t=_whole(tile)) for tile in registers)
 
     def moved(self, move: Callable[[tuple[int, int], int], Instruction]) -> Body:
-        """The sums go to the array, or come from there."""
+        """The statements that store the sums to the array, or load them from it."""
         found = []
         for number, run in enumerate(self.runs):
             for v in range(self.vectors):

@@ -6,7 +6,7 @@
                                            tile0_14wx16k(…)
                                          tiles_end()
 
-Kinds of one tile have the same shapes, which are set once for all. A compiler hands no tile registers to a caller.
+All kinds of one tile have the same shapes, which are set once. Workers release the registers before they return.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _shapes(function: Function) -> Shapes:
 
 @dataclass
 class _Shaper:
-    """shapes: what each function needs. names: those of the sets of shapes so far."""
+    """shapes: the shapes that each function needs. names: the names of the sets of shapes so far."""
 
     shapes: Mapping[str, Shapes]
     names: dict[Shapes, str] = field(default_factory=dict)

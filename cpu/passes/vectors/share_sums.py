@@ -1,4 +1,4 @@
-"""Computes once what several sums of Winograd's transforms have in common.
+"""Computes common parts of several sums of Winograd's transforms once.
 
     t_1_0 = x_3_0 + x_4_0 - 4 * x_1_0 - 4 * x_2_0          t_1_0_same = x_4_0 - 4 * x_2_0
     t_2_0 = x_4_0 - x_3_0 + 4 * x_1_0 - 4 * x_2_0    ->    t_1_0_opposite = x_3_0 - 4 * x_1_0
@@ -53,7 +53,7 @@ def _lets(run: Sequence[tuple[str, Terms]]) -> list[Let]:
 
 
 class _Sharing:
-    """Collects the registers of shared sums. names: those of the sums themselves."""
+    """Collects the registers of shared sums. names: the registers of the sums themselves."""
 
     def __init__(self, names: list[str]):
         self.names = names

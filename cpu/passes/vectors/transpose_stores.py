@@ -148,7 +148,7 @@ class _Transposer:
         return self.transposed((load,), vectors, (back,))
 
     def transposed(self, before: Body, vectors: list[Load], after: Body) -> Block:
-        """The transposition of these vectors, and what stands in front of it and behind."""
+        """The transposition of these vectors, between the statements before and after it."""
         axes = ("place", "lane")
         block = Alloc(Buffer(TRANSPOSED, (self.lanes, self.lanes), axes, self.dtype, "registers"))
         operands = [

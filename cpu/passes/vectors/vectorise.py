@@ -10,8 +10,8 @@
     …
     store(p: y + [m_u, 0], v: acc[m_u, 0, lane])
 
-What all lanes share is broadcast, what lies side by side is loaded as a vector, and a test on the lane becomes a mask.
-Where lane l reads what lane l ^ c holds, lanes are exchanged.
+A number that all lanes share is broadcast, neighbours are loaded as a vector, and a test on the lane becomes a mask.
+Where lane l reads the number of lane l ^ c, lanes are exchanged.
 An epilogue becomes a call of the file's own vector function, and a rounding to fewer bits part of its store.
 """
 
@@ -71,7 +71,7 @@ def vectorise(kernel: Kernel, instructions: Instructions, lanes: int, zero: bool
 
 @dataclass(frozen=True)
 class _Vectoriser:
-    """copies: what has room for whole vectors, in lanes that nothing needs too, so that no access to it is masked.
+    """copies: the buffers with room for whole vectors, also in unused lanes, so that no access to them is masked.
 
     registers: the buffers that are vectors in registers, such as accumulators.
     """
@@ -118,7 +118,7 @@ class _Vectoriser:
         # Where other lanes become 0, all of the vector is stored: a masked load has zeros in them.
         others_too = bool(statement.otherwise)
         whole, masked = self.store(store, None), self.store(store, test, others_too)
-        # Each lane is used where even the last lane is; the mask is exact once loops are unrolled.
+        # If the last lane is used, all are. The mask is exact once loops are unrolled.
         every = replace(test, index=test.index + (self.lanes - 1) - Index((("lane", 1),)))
         chosen: Statement = If((every,), (whole,), (masked,))
         return (If(others, (chosen,)),) if others else (chosen,)
@@ -126,7 +126,7 @@ class _Vectoriser:
     def store(self, statement: Statement, test: Inside | None, others_too: bool = False) -> Statement:
         """A store of one element for each lane, as an instruction. test: only lanes that pass it exist.
 
-        others_too: the others get 0.
+        others_too: the other elements get 0.
         """
         assert isinstance(statement, Store)
         if statement.buffer in self.registers:
@@ -142,7 +142,7 @@ class _Vectoriser:
         return Do(_invoke(stores.store_tail, p=where, lanes=_mask(test), v=vector))
 
     def value(self, value: Value, test: Inside | None) -> Value:
-        """The vector of what registers get, for each lane: zero, what lies in an array, or a product more."""
+        """The vector that registers get: zeros, elements of an array, or a sum with one more product."""
         if isinstance(value, Number) and value.value == 0:
             return _invoke(self.instructions.zero)
         if isinstance(value, Load):
@@ -170,7 +170,7 @@ class _Vectoriser:
         return _invoke(self.instructions.arithmetic[value.function], **operands)
 
     def output(self, value: Value, test: Inside | None) -> Value:
-        """The vector of what an array gets: sums, or what an epilogue makes of them; a copy, or zeros."""
+        """The vector that an array gets: sums, the results of an epilogue, a copy, or zeros."""
         if isinstance(value, Number):
             return _invoke(self.instructions.zero)
         if isinstance(value, Load):

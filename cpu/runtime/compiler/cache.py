@@ -18,8 +18,8 @@ from cpu.runtime.compiler.cache_folder import SOURCES, CacheError, a_build_folde
 # a folder of its own, and `os.replace` puts the finished file in place in one step. So two processes that build the
 # same entry at once publish the same bytes, and a reader sees the whole entry or none.
 
-# An entry ends with a hash of its name and its content. A full disk, a power cut or a stray hand may damage or rename
-# it: then it is built again and never loaded. Code that is cut off in the middle would load, and crash when it runs.
+# An entry ends with a hash of its name and its content. A full disk, a power cut or a user may damage or rename it:
+# then it is built again and never loaded. Code that is cut off in the middle would load, and crash when it runs.
 _SEAL = hashlib.sha256
 _SEAL_BYTES = _SEAL().digest_size
 

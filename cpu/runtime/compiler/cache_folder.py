@@ -25,9 +25,9 @@ DEFAULT_LIMIT_BYTES = 512 << 20
 # A build folder is locked while it is in use, and the lock ends with its process. A file system may have no locks:
 # there age decides. No compilation takes an hour, so a killed process left any folder that is older.
 _BUILD_SECONDS = 3600
-# A look at the folder takes 20 µs an entry: with 6,000 kernels as long as compiling one. So a process looks again when
-# it has published a 16th of the room that its last look left. Where others fill the folder meanwhile, each process may
-# so bring it a 16th of the limit above it, until the next look of any.
+# Listing the folder takes 20 µs an entry: with 6,000 kernels as long as compiling one. So a process lists it again when
+# it has published a 16th of the room that was left. If other processes fill the folder meanwhile, each process may
+# exceed the limit by a 16th of it, until one of them lists the folder again.
 _SHARES = 16
 # A build folder that was made just now may not be locked yet.
 _NEW_SECONDS = 60
@@ -37,7 +37,7 @@ HEADER = ".gch"
 SOURCES = {".so": ".c", ".o": ".c", ".cubin": ".cu", HEADER: ".h"}
 _FILE_NAME = re.compile(r"[0-9a-f]{64}\.(so|o|cubin|gch|cu?|h)")
 _LIMIT = re.compile("[0-9]{1,40}|none")  # the largest size that the command line takes has fewer digits
-# Of each folder: the limit at this process's last look, and how many bytes it may publish before it looks again.
+# For each folder: the limit when this process last listed it, and how many bytes it may publish before it lists again.
 _unseen: dict[Path, tuple[int | float, float]] = {}
 
 

@@ -27,13 +27,13 @@ _INCLUDE = f"#include <{_SLOW}>\n"
 _FIRST_INCLUDE = re.compile(r"^#include <(.+)>", re.MULTILINE)
 # A header read ahead takes some 25 MB. It is not made where few of its size fit: it would push out the kernels.
 _ROOM_BYTES = 256 << 20
-# A process that compiles one kernel would wait for the header longer than for the kernel: the second one makes it.
+# Making the header takes longer than compiling one kernel, so only the second kernel of a process makes it.
 _ASKED: set[str] = set()
 _MAKING = threading.Lock()  # threads that compile side by side wait for one header, and do not make it each
 
 
 def read_ahead(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool, folder: Path) -> tuple[str, ...]:
-    """The flags with which `compiler` finds the first header of `source` already read; none where that is no help.
+    """The flags with which `compiler` uses a precompiled header for `source`; none where that saves no time.
 
     folder: a folder of this compilation's own; the header is linked into it.
     """

@@ -37,7 +37,7 @@ def compiled(source: str, flags: tuple[str, ...], openmp: bool = False) -> bytes
 
 
 def compiled_object(source: str, flags: tuple[str, ...], openmp: bool = False) -> bytes:
-    """As ``compiled``, the bytes of an object file, which a larger library is linked of."""
+    """As ``compiled``, for an object file, which is later linked into a larger library."""
     return _compiled(source, (*flags, "-c"), openmp, ".o")
 
 
@@ -51,7 +51,7 @@ def _compiled(source: str, flags: tuple[str, ...], openmp: bool, suffix: str) ->
         except CompileError as error:
             if not ahead or "took longer" in str(error):
                 raise
-            # It may be the header: damaged since it was checked, or of an address where gcc has no room now.
+            # The precompiled header may be the reason: it is damaged, or gcc cannot map it at its address.
             compile_shared(compiler, source, path, flags, openmp)
         return path.read_bytes()
 

@@ -21,7 +21,7 @@ _ELF_HEADER = 64  # bytes
 
 def _check_whole(content: bytes) -> None:
     """Raises OSError for a shared object that is cut short: the dynamic loader would end the process over it."""
-    if content[:5] != b"\x7fELF\x02":  # no ELF of 64 bits: the loader refuses what it does not know
+    if content[:5] != b"\x7fELF\x02":  # not a 64-bit ELF file: the loader refuses it by itself
         return
     if len(content) >= _ELF_HEADER:
         (sections,) = struct.unpack_from("<Q", content, 0x28)  # where the table of sections begins: at the end

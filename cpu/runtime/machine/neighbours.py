@@ -23,8 +23,8 @@ LONGEST = 0.5
 # Cores that others may use beyond the free ones. /proc/stat counts hundredths of a second, so over a measurement of a
 # tenth of a second the number of busy cores is exact to a tenth or two.
 BEARABLE = 0.3
-# How often a core may be taken from each thread: so many times, or so many times a second. A quiet machine does that up
-# to forty times a second, for its own chores. A program that wants the same core takes it every few milliseconds.
+# How often a core may be taken from each thread: in all, or a second. A quiet machine does it up to forty times a
+# second for its own work. A program that competes for the core takes it every few milliseconds.
 FEW, OFTEN = 5, 100.0
 TRIES = 3
 
@@ -57,10 +57,10 @@ def accounts() -> Accounts:
 
 
 def disturbance(before: Accounts, after: Accounts, threads: int, cores: int | None = None) -> str:
-    """How other programs disturbed what needed `threads` cores meanwhile; empty where nothing was noticed.
+    """How other programs disturbed a measurement on `threads` cores; empty where nothing was noticed.
 
-    They do if they use more cores than `threads` leaves free, or take a core away often. cores: how many cores this
-    process may use.
+    They disturb it if they use more cores than `threads` leaves free, or often take a core away. cores: how many cores
+    this process may use.
     """
     others, taken = before.others(after), after.taken - before.taken
     if others > _free(threads, cores) + BEARABLE:
@@ -76,7 +76,7 @@ def busy(
     read: Callable[[], Accounts] = accounts,
     wait: Callable[[float], None] = time.sleep,
 ) -> str:
-    """Looks for so many seconds at what the machine does; how it would disturb what needs `threads` cores, or ""."""
+    """Watches the machine for so many seconds. Returns how it would disturb a measurement on `threads` cores, or ""."""
     before = read()
     wait(seconds)
     return disturbance(before, read(), threads)

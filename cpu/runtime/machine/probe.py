@@ -12,9 +12,8 @@ from cpu.runtime.machine.timer import peak_gflops, read_bandwidth, stream_bandwi
 
 _MEMORY_MIN_BYTES = 64 << 20
 _MEMORY_MAX_BYTES = 256 << 20
-# How often everything is measured, each time in memory of its own. The best counts, since other programs, and pages
-# that lie badly, only ever lower a rate: six probes of a Zen 5 that others used found plain stores to memory at 8 to 41
-# GB/s.
+# How often everything is measured, each time in new memory. The best rate counts, since other programs and badly placed
+# pages only lower a rate: six probes of a busy Zen 5 found plain stores to memory at 8 to 41 GB/s.
 REPETITIONS = 3
 # Together about half a second; filling the buffers and compiling timer.c add less.
 _CACHE_SECONDS = 0.015
@@ -57,8 +56,8 @@ def buffer_sizes(host: Host) -> dict[str, int]:
     """Bytes to read for each level. Half of a cache stays in it beside what else runs. Memory gets four times the last
     cache.
     """
-    # A buffer holds more than the level before, or it would measure that level. It is at most 16 times as large as that
-    # level: a virtual machine may be told of a cache that it shares (of 480 MiB, 64 were its own).
+    # A buffer is larger than the previous level, or it would measure that level. It is at most 16 times as large: a
+    # virtual machine may report a cache that it shares (one reported 480 MiB and had 64).
     sizes = {}
     previous = 0
     for cache in host.caches:

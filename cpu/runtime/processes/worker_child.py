@@ -89,7 +89,7 @@ def _limit_memory(wanted: int) -> None:
 
 
 def _be_the_first_to_go() -> None:
-    """If the system runs out of memory all the same, it is to kill this child and not the program that measures."""
+    """If the system still runs out of memory, it should kill this child and not the program that measures."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
         file.write("1000")
 

@@ -51,7 +51,7 @@ from tiling.text.shapes import canonical
 MOST_THREADS = 1024  # a larger number is a typing error, and OpenMP may end the process over it
 # How many of the model's candidates are built until one compiles. Where none does, the compiler is at fault.
 MOST_BUILDS = 4
-# The text of a call that is made again: writing one takes some 30 ms, for its passes.
+# Emitted texts are kept for the next call: emitting one takes some 30 ms, for its passes.
 _written = lru_cache(maxsize=64)(emit)
 
 

@@ -20,7 +20,7 @@ from tiling.machine import Timing
 class ClusterEvaluator:
     """As `here`, but candidates are compiled and measured shortly on the workers of the cluster at `address`.
 
-    What is measured again, such as the finalists, is measured here.
+    Schemes that are measured again, such as the finalists, are measured on this machine.
     """
 
     # Workers differ by their clocks and neighbours. A time counts with the peak beside it, which suffices to sort out
@@ -31,12 +31,12 @@ class ClusterEvaluator:
     ) -> None:
         self._here, self._job = here, job
         self._pool = ClusterPool(address, env=environment)
-        # One peak for each worker: that of another computer says nothing of what disturbed this one.
+        # The peaks of each worker: the peak of one computer does not show what disturbed another.
         self._peaks: defaultdict[str, Peaks] = defaultdict(Peaks)
 
     @property
     def batch(self) -> int:
-        """As many for each worker as there have to be for BATCH."""
+        """At least BATCH schemes, and equally many for each worker."""
         workers = max(1, len(self._pool.workers()))
         return workers * -(-BATCH // workers)
 

@@ -46,7 +46,7 @@ __all__ = [
 
 PASS_NAMES = names(PROGRAM)
 
-# The definition holds all points of a statement at once, of each array and each operation: more do not fit the memory.
+# The definition holds all points of a statement at once, for each array and each operation. More would not fit memory.
 MOST_POINTS = 1 << 24
 
 
@@ -122,9 +122,9 @@ def explanation(program: Sized, target: Target) -> list[str]:
 
 
 def definition_error(kernel: Checked, seed: int) -> dict[str, float] | str:
-    """The largest difference of each output from the definition in float64, divided by the largest magnitude there.
+    """The largest error of each output against the definition in float64, divided by its largest magnitude.
 
-    Or why it is not known. Inputs are random.
+    Inputs are random. Where the error cannot be computed, the result is a sentence that says why.
     """
     program = kernel.program
     points = (prod(program.extents[d] for d in (*s.dims, *s.reduced)) for s in program.program.statements)

@@ -51,8 +51,8 @@ def compiler_ready(*, architecture: str) -> None:
 def compiled(*, op: str, shape: str, dtype: str, schemes: Sequence[str], architecture: str) -> dict[str, str]:
     """Compiles schemes into the cache on all cores at once; by text, why some are of no use.
 
-    Machine code that spills registers is of no use, and neither is one whose inputs such code copies first: the model
-    knows a better schedule, or none is good.
+    Machine code that spills registers is of no use, and neither is a scheme whose copy kernel spills: the model has
+    better schedules.
     """
     problem = on_gpu(problem_of(op, shape), dtype)
 

@@ -17,7 +17,7 @@ from tiling.rewrite.winograd.algorithm import Winograd
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import SchemeError
 
-# Seconds of a candidate's whole visit to a worker: compile, reference, check, samples. The largest layer takes about 3
+# Seconds for a candidate's whole visit to a worker: compile, reference, check, samples. The largest layer takes about 3
 # s.
 CANDIDATE_SECONDS = 60.0
 
@@ -182,7 +182,7 @@ class Backend(Protocol):
         """The kernel's loops as text after each pass that it needs: (name, text), … Raises SchemeError."""
 
     def packing(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
-        """Those of the loops that pack its weights before it is called; none where it packs none."""
+        """As `passes`, for the loops that pack the kernel's weights ahead; empty where it packs none."""
 
     def save(self, scheme: AnyScheme, folder: Path, name: str | None = None) -> tuple[Path, ...]:
         """Writes the kernel into a folder. `name`: the name of its C function. Raises ExportError."""

@@ -6,10 +6,10 @@ Read in this order:
     loop_as_lanes    one of these loops; sums in two steps
     transpose_reads  columns, a block of rows at a time
     peel_tails       last vectors that are not whole
-    claim_lines      lines of long outputs, before they are written
+    claim_lines      prefetches lines of long outputs before they are written
     vectors          lanes as vector instructions
     statement        one statement as vectors
     guarded          elements of which some may lie outside
-    definitions      functions by others
+    definitions      functions by means of others
     instructions     the vector instructions, with their meaning
 """

@@ -1,4 +1,4 @@
-"""Asks for the lines of a long row that is written last, while functions of it are computed.
+"""Prefetches the lines of a long output row while functions are computed, before the loop that writes them.
 
     for j in 0..50240 by 64:                    for j in 0..50240 by 64:
       {                                           prefetch y[i, j] to L2, to be written
@@ -9,8 +9,8 @@
       for lane in 0..16, vector:                for j in 0..50256 by 16:
         y[i, j + lane] = …                      …
 
-A store needs its line in L1, with no copy of it in another core. The loop that stores does little else and waits for
-each; a loop of exponentials before it waits for no memory.
+A store needs its line in L1, with no copy in another core. The loop that stores does little else, so it waits for each
+line. A loop of exponentials before it waits for no memory.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk, with_blocks
 from tiling.program.dtypes import WIDTH
 
-# Elements of a row. One thread of a Zen 5: from 8192 columns on a softmax takes 7 % less, a log-softmax 8 to 13 %; with
-# 1024 to 4096 columns, which L1 holds, they take 1 % more to 4 % less.
+# The least elements of a row. One thread of a Zen 5: from 8192 columns on a softmax takes 7 % less, a log-softmax 8 to
+# 13 %; with 1024 to 4096 columns, which L1 holds, they take 1 % more to 4 % less.
 LEAST = 8192
 LINE = 64  # bytes
 LEVEL = 2  # the cache that such a row may stay in
 
 
 def claim_lines(kernel: Kernel) -> Kernel:
-    """The kernel that asks for lines of its outputs ahead."""
+    """The kernel that prefetches lines of its outputs."""
     outputs = {array.name: array for array in kernel.arrays}
     return replace(kernel, body=_claimed(kernel.body, outputs))
 

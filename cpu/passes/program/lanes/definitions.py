@@ -1,4 +1,4 @@
-"""Functions by others: what of the table of functions needs no text of its own in C.
+"""Functions that are made of other functions, and so need no C text of their own.
 
     relu(v)              max(v, 0)
     hardsigmoid(v)       min(max(v + 3, 0), 6) / 6
@@ -16,14 +16,14 @@ from tiling.loops.language import Apply, Number, Value
 
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _FLOATS = ("f32", "f64")
-# Narrow numbers become others by way of those that they are computed in.
+# Narrow numbers are converted by way of the dtype in which they are computed.
 _NARROW = {"u32": "s64"} | dict.fromkeys(("u8", "s8", "u16", "s16"), "s32")
 # Functions that the printed file has for vectors of f32. For f64 they are made of functions of the C library.
 _OWN_F32 = frozenset({"sigmoid", "silu", "gelu", "gelu_tanh"})
 
 
 def defined(function: str, arguments: tuple[Value, ...], dtype: str) -> Value | None:
-    """The function by others, of arguments that are names or numbers; None where C has its text. dtype: theirs."""
+    """The function made of others; None where it has a C text. Arguments are names or numbers, of this dtype."""
     if function.startswith("as_"):
         return _cast(function.removeprefix("as_"), arguments[0], dtype)
     if dtype == "bool" and function in ("max", "min"):

@@ -1,4 +1,4 @@
-"""Elements of which some may lie outside their array: none is read there.
+"""Loads of elements that may lie outside their array: nothing is read outside.
 
     x[j + lane - 1] if inside else 2     ->     x_0 = 0; inside_1 = 0
                                                 if j >= 1:
@@ -9,8 +9,8 @@
                                                       x_0[each] = x[j + each - 1]; inside_1[each] = -1
                                                 where(inside_1, x_0, 2)
 
-Most vectors lie inside as a whole and are loaded at once. An index that comes from an array and has no value for
-outside is an error of the caller: the element counts as 0, and the kernel says so in the end.
+Most vectors lie wholly inside and are loaded at once. An index that is read from an array, has no `else`, and lies
+outside is an error of the caller: the element counts as 0, and the kernel's return value says so.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Guarded:
         )
 
     def value(self) -> Value:
-        """The value. What it needs comes before."""
+        """The value, after the statements that it needs."""
         lanes, whole = self.lanes, (LANE,)
         taken = {load: lanes.fresh(load.buffer) for load in self.loads}
         for load, name in taken.items():
@@ -82,7 +82,7 @@ class _Guarded:
 
     @property
     def zero_outside(self) -> bool:
-        """Whether an element that counts as 0 gives the other value by itself."""
+        """Whether the value is already the other one where its elements outside count as 0."""
         value: Value = self.choose.value
         while isinstance(value, Apply) and value.function.startswith(_CASTS):
             (value,) = value.arguments
@@ -90,7 +90,7 @@ class _Guarded:
         return isinstance(value, Load) and value in self.loads and isinstance(otherwise, Number) and not otherwise.value
 
     def taking(self, taken: dict[Load, str], inside: str) -> Body:
-        """The statements that load what lies inside."""
+        """The statements that load the elements inside."""
         lanes = self.lanes
         direct = {load: lanes.direct(load) for load in self.loads}
         at_once: list[Statement] = [Store(taken[load], (LANE,), found) for load, found in direct.items() if found]

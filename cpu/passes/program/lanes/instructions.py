@@ -89,7 +89,7 @@ _STORES = {"store": "", "store_tail": ", {lanes}", "store_first": ""}
 
 @lru_cache(maxsize=64)
 def across(function: str, dtype: str, lanes: int) -> Instruction:
-    """All lanes of `v` in one: the halves of a vector combined lane by lane, then quarters, and so on.
+    """All lanes of `v` combined: the halves of a vector lane by lane, then quarters, and so on.
 
     Every lane of the value has the result. The order is fixed, so the bits are too.
     """
@@ -133,7 +133,7 @@ def literal(number: Number) -> str:
     """A number as C text."""
     value = number.value
     if number.dtype not in ("f32", "f64"):
-        whole = int(value)  # the least whole number of 64 bits has no text of its own
+        whole = int(value)  # the least whole number of 64 bits is no literal in C
         return f"{whole + 1} - 1" if whole == -(1 << 63) else f"{whole}{'u' * (whole >= 1 << 63)}"
     if isnan(value) or isinf(value):
         return "NAN" if isnan(value) else "INFINITY" if value > 0 else "-INFINITY"

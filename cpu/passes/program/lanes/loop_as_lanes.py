@@ -81,7 +81,7 @@ class LoopAsLanes:
 
     @property
     def legal(self) -> bool:
-        """Whether lanes need nothing of each other but a sum at the end."""
+        """Whether lanes are independent, except for a sum at the end."""
         if self.loop.kind != "serial" or self.loop.start != ZERO or not set(self.loop.stop.names()) <= set(self.ranges):
             return False
         for statement in walk(self.loop.body):
@@ -92,7 +92,7 @@ class LoopAsLanes:
                     return False
             elif not any((index - variable(self.loop.name)).is_constant for index in statement.at):
                 return False
-        # What is summed is not read before the end.
+        # A sum is not read before its end.
         loads = (p for s in walk(self.loop.body) for o in operands_of(s) for p in parts_of(o) if isinstance(p, Load))
         return sum(load.buffer in self.reduced for load in loads) == sum(
             isinstance(s, Store) and s.buffer in self.reduced for s in walk(self.loop.body)
@@ -108,7 +108,7 @@ class LoopAsLanes:
         return (*before, *self.over_vectors(), *after)
 
     def begun(self, name: str, function: str) -> Body:
-        """The sums of each lane, which begin with what changes no sum."""
+        """The sums of each lane, which begin with the neutral number."""
         dtype, found = self.buffers[name].dtype, []
         begin = Number(neutral(function, dtype), dtype)
         for copy in range(self.copies):
@@ -147,7 +147,7 @@ class LoopAsLanes:
         return tuple(found)
 
     def whole_or_last(self, rest: Index) -> Body:
-        """A whole vector, or the last one of `rest` lanes where that is none."""
+        """A whole vector, or the last one of `rest` lanes where it is not whole."""
         extent, whole = self.loop.stop, self.vectors(constant(self.lanes))
         if rest == ZERO:
             return whole
@@ -161,7 +161,7 @@ class LoopAsLanes:
 
     @property
     def copies(self) -> int:
-        """How many vectors each have sums of their own: an addition waits for the one before it, so several go on."""
+        """How many vectors have sums of their own: an addition waits for the one before it, so several run at once."""
         straight = all(isinstance(s, (Store, Let, Read)) for s in self.loop.body)
         few = self.most < 2 * SUMS * self.lanes
         return SUMS if self.reduced and straight and not few else 1

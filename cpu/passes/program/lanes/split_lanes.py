@@ -11,7 +11,7 @@
                                    acc_y[0] += acc_y_lanes[0]
 
 A sum over the lanes' own dim takes two steps: each lane has a sum, and these are added at the end, in a fixed order.
-The choice is the one with the fewest vector operations, where numbers that do not lie side by side count one by one.
+It chooses the loops that need the fewest vector operations. Numbers that do not lie side by side count one by one.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tiling.loops.nests import most_trips
 from tiling.loops.rewrite import operands_of
 from tiling.loops.walk import walk, with_blocks
 
-# What things cost, in vector operations. An exponential takes some fifteen, and most functions have one.
+# Costs in vector operations. An exponential takes some fifteen, and most functions contain one.
 FUNCTION = 15.0
 SIMPLE = frozenset({"add", "sub", "mul", "min", "max", "neg", "abs", "and", "or", "not", "where", "from_bf16"})
 ONE_BY_ONE = 2.0  # an element that is loaded into its lane by itself
@@ -139,7 +139,7 @@ class _Cost:
 
 
 def step_of(buffer: Buffer, at: tuple[Index, ...], name: str, moving: frozenset[str]) -> Index | None:
-    """How many elements further the next point of a loop is; None where that is not always the same."""
+    """The distance in elements to the next point of a loop; None where that is not always the same."""
     step = ZERO
     for index, stride in zip(at, buffer.steps, strict=True):
         inside_parts = {n for term, _ in index.terms if isinstance(term, Part) for n in Index(((term, 1),)).names()}

@@ -131,7 +131,7 @@ class Lanes:
     # --- values
 
     def value(self, value: Value) -> Value:
-        """A value of all lanes. What it needs comes before."""
+        """A value of all lanes, after the statements that it needs."""
         if isinstance(value, Register):
             return value
         if isinstance(value, Number):
@@ -163,7 +163,7 @@ class Lanes:
         return self.value_of_vectors(found)
 
     def value_of_vectors(self, value: Value) -> Value:
-        """As `value`, of a function of vectors and numbers."""
+        """As `value`, for a function whose arguments are vectors and numbers already."""
         if isinstance(value, Number):
             return self.number(value)
         if not isinstance(value, Apply):
@@ -174,7 +174,7 @@ class Lanes:
         return Invoke(spread(value.dtype, self.lanes), (("value", value),))
 
     def named(self, value: Value) -> Value:
-        """A value that may be written twice."""
+        """A value that may be used twice: a name or a number."""
         simple = isinstance(value, Register) or (isinstance(value, Load) and value.at == (LANE,))
         number = isinstance(value, Invoke) and all(isinstance(given, Number) for _, given in value.operands)
         return value if simple or number else self.let("v", value)
@@ -217,12 +217,12 @@ class Lanes:
         return found
 
     def memory_dtype(self, load: Load) -> str:
-        """The dtype as which an element is loaded: of a bool its byte."""
+        """The dtype in which an element is loaded: for a bool that of its byte."""
         dtype = self.names.buffers[load.buffer].dtype
         return "u8" if dtype == "bool" else dtype
 
     def of_memory(self, raw: Value, load: Load) -> Value:
-        """What was loaded in the dtype of its array."""
+        """A loaded value in the dtype of its array."""
         return self.applied("as_bool", (raw,)) if self.names.buffers[load.buffer].dtype == "bool" else raw
 
     def direct(self, load: Load) -> Invoke | None:
@@ -248,7 +248,7 @@ class Lanes:
         return taken
 
     def gathers(self, load: Load) -> bool:
-        """Whether an index comes from an array, so that nobody knows that it lies inside."""
+        """Whether an index comes from an array, so that it may lie outside."""
         return any(name in self.names.read for index in load.at for name in index.names())
 
     def each(self, body: Body, indices: Iterable[Index]) -> For:
@@ -260,7 +260,7 @@ class Lanes:
     # --- names
 
     def step(self, buffer: Buffer, at: tuple[Index, ...]) -> int | None:
-        """How many elements further the next lane's own is; None where that is not always the same."""
+        """The distance in elements between the elements of neighbouring lanes; None where it varies."""
         steps = [self.step_of(index) for index in at]
         known = [step for step in steps if step is not None]
         if len(known) < len(steps):

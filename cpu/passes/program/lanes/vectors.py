@@ -1,11 +1,11 @@
-"""Turns what lanes do one by one into vector instructions. Every value becomes a vector.
+"""Turns loops over lanes into vector instructions. Every value becomes a vector.
 
     for lane in 0..16, vector:                        x_0 = load(x + [i, j])
       y[i, j + lane] = x[i, j + lane] * g[i]    ->    g_1 = broadcast(g + [i])
                                                       store(p: y + [i, j], v: x_0 * g_1)
 
-Where all lanes would do the same, as outside of loops over lanes, they do. Numbers that do not lie side by side are
-taken one by one, and so are those of which some may lie outside (`guarded`).
+Outside loops over lanes, all lanes do the same. Numbers that do not lie side by side are loaded one by one, and so are
+numbers that may lie outside their array (`guarded`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _known(condition: Condition) -> Condition | bool:
 
 
 def _summed(kernel: Kernel) -> frozenset[str]:
-    """The registers whose lanes are combined in the end, so that unused ones must stay as they began."""
+    """The registers whose lanes are combined in the end, so that unused lanes must keep their first values."""
     parts = (part for s in walk(kernel.body) for operand in operands_of(s) for part in parts_of(operand))
     across = (p for p in parts if isinstance(p, Invoke) and crosses_lanes(p))
     return frozenset(given.buffer for invoke in across for _, given in invoke.operands if isinstance(given, Load))
