@@ -3,7 +3,7 @@
     from graph import compile_model, load_model
 
 In reading order: `model/` (data) · `operators/` (a program for each) · `onnx/` (reads a file) · `plan` (all of it) ·
-`passes/` (what is decided) · `library/` (kernels, C text, files) · `tuning` (kernels inside the model) · `calls/` (the
+`passes/` (decisions) · `library/` (kernels, C text, files) · `tuning` (kernels inside the model) · `calls/` (the
 callable). Doors: the commands `compile`, `run`, `conformance` with the tests of `official`; `exported`,
 `torch_backend`, `onnx_backend`.
 """

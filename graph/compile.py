@@ -30,9 +30,9 @@ from tilewright_entry import run
 
 T = TypeVar("T")
 
-_TIMED_CALLS = 5  # whose steps are timed
-_CALLS = 20  # at most, of those that are timed
-_TIMED = 2.0  # seconds of them at most
+_TIMED_CALLS = 5  # calls in which each step is timed
+_CALLS = 20  # the most calls that are timed
+_TIMED = 2.0  # the most seconds for these calls
 
 
 @ending("interrupted", wrong=(ModelError,))
@@ -120,7 +120,7 @@ def _is_winograd(step: Explained) -> bool:
 
 
 def _error(model: CompiledModel, direct: CompiledModel) -> float:
-    """The largest difference of the outputs from those of direct kernels, of the largest number; inputs are random."""
+    """The largest error of the outputs against direct kernels, relative to the largest number; inputs are random."""
     inputs = random_inputs(model, 0)
     pairs = zip(model(*inputs), direct(*inputs))
     return max((apart(y, z) for y, z in pairs if y.dtype.kind == "f"), default=0.0)

@@ -43,7 +43,7 @@ from tilewright_entry import run
 PASSED, REFUSED, WRONG = "passed", "refused", "wrong"
 BOUND = "every input decides a shape, so that with them the outputs are known"
 # An input that decides shapes or loops is a small array of whole numbers. The tests give it when the model runs.
-_DECIDES = 64  # elements at most
+_DECIDES = 64  # the most elements of such an array
 
 
 # onnx's own runner allows bf16 two units in the last place.
@@ -97,7 +97,7 @@ def _checked(case: Any) -> Outcome:
 
 
 def _compiled(model: onnx.ModelProto, given: dict[str, Any]) -> CompiledModel:
-    """The model: as it is, else with the inputs known that may decide shapes, else with the first one known too."""
+    """The model as it is; if refused, with known inputs that may decide shapes; else with the first input known too."""
     whole = {
         n: v for n, v in given.items() if isinstance(v, np.ndarray) and v.size <= _DECIDES and v.dtype.kind in "iub"
     }
@@ -113,13 +113,13 @@ def _compiled(model: onnx.ModelProto, given: dict[str, Any]) -> CompiledModel:
                 open_ = {name: bound for name, bound in dims.items() if name.partition("[")[0] not in known}
                 return Plan(model, known).compiled(open_)
         except ModelError as error:
-            if known is not sizes:  # the attempt before tells more
+            if known is not sizes:  # the error of the attempt before is more helpful
                 refused = error
     raise refused
 
 
 def _array(value: Any) -> Any:
-    """A number as an array without axes, and a tensor of a file as an array; a sequence of such stays one."""
+    """A number as an array without axes, a tensor of a file as an array, a sequence as a sequence of arrays."""
     if isinstance(value, (list, tuple)):
         return [_array(each) for each in value]
     if isinstance(value, onnx.TensorProto):
@@ -128,7 +128,7 @@ def _array(value: Any) -> Any:
 
 
 def decisive(given: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The inputs that may decide shapes or loops. The first is what a node computes with."""
+    """The inputs that may decide shapes or loops: not the first, which a node computes with."""
     rest = [(name, value) for name, value in list(given.items())[1:] if isinstance(value, np.ndarray)]
     return {n: v for n, v in rest if v.size <= _DECIDES and (v.dtype.kind in "iub" or v.ndim <= 1)}
 
@@ -209,7 +209,7 @@ def unsupported(found: list[Outcome]) -> list[tuple[str, list[str]]]:
 
 
 def page(found: list[Outcome], kinds: Mapping[str, int]) -> str:
-    """The report as a page of the documentation. kinds: how many of the tests are of each."""
+    """The report as a page of the documentation. kinds: the number of tests of each kind."""
     counts = Counter(outcome.ended for outcome in found)
     bound = sum(outcome.why == BOUND for outcome in found)
     share = 100 * counts[PASSED] / max(len(found), 1)
@@ -243,7 +243,7 @@ def known_cause(name: str) -> str:
 
 
 def reason(why: str) -> str:
-    """An unsupported reason without the names of nodes and inputs, and without what could be done."""
+    """An unsupported reason without the names of nodes and inputs, and without the advice."""
     for advice in (BINDABLE, END_BEFORE, BEGIN_BEHIND):
         why = why.partition(advice)[0]
     head, colon, rest = why.partition(": ")

@@ -2,7 +2,7 @@
 
     cases() -> [TestCase, …]    each with its model and its arrays
 
-Newer versions of onnx make those of operators in memory; all others are files. Nothing is downloaded.
+Newer versions of onnx make the tests of operators in memory; all others are files. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from onnx.backend.test import loader
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
 
-# "real" are networks whose weights their files make, with one output of each.
+# "real" tests are networks. Their files generate the weights, and there is one output for each.
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
 DATA = Path(loader.DATA_DIR)
 
 
 def cases() -> list[Any]:
-    """All tests with their arrays, those of operators first."""
+    """All tests with their arrays, tests of operators first."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the expected values of some tests overflow
         return [case for kind in KINDS for case in _of_kind(kind)]
@@ -74,7 +74,7 @@ def _of_network(model: onnx.ModelProto, path: Path) -> tuple[list[Any], list[Any
 
 
 def _value(path: Path, type_: onnx.TypeProto) -> Any:
-    """The tensor, the sequence or the optional of a file."""
+    """The tensor, sequence or optional in a file."""
     content = path.read_bytes()
     if type_.WhichOneof("value") == "sequence_type":
         return onnx.numpy_helper.to_list(onnx.SequenceProto.FromString(content))

@@ -1,4 +1,4 @@
-"""`onnx.backend.base.Backend`, by which onnx's own runner of tests, and tools that know it, call compiled models.
+"""`onnx.backend.base.Backend`: onnx's own test runner, and other tools, call compiled models through this interface.
 
     from graph.onnx_backend import Tilewright
     outputs = Tilewright.run_model(proto, [x])
@@ -28,7 +28,7 @@ _DECIDES = 64  # elements at most
 
 
 class NotCovered(ModelError, unittest.SkipTest):
-    """A model that cannot be compiled. A runner of tests takes it for one that this backend need not run."""
+    """A model that cannot be compiled. A test runner takes this to mean that the backend does not have to run it."""
 
 
 class Representation(BackendRep):
@@ -57,7 +57,7 @@ class Representation(BackendRep):
         arrays = {leaf: array for name, value in values.items() for leaf, array in flattened(name, value).items()}
         key = (*values, *((name, array.dtype.str, array.shape) for name, array in arrays.items()))
         model = self.found.get(key) or self.compiled(values)
-        if len(model.inputs) == len(arrays):  # else it holds for these numbers alone
+        if len(model.inputs) == len(arrays):  # else the compiled model is for these numbers only
             self.found[key] = model
         found = model.run({array.name: arrays[array.name] for array in model.inputs})
         return tuple(gathered(value, found) for value in self.proto.graph.output)
@@ -90,7 +90,7 @@ def _value(value: Any) -> Any:
 
 
 class Tilewright(Backend):
-    """Compiles models to C for this CPU. What is not covered is found out in a run, when all shapes are known."""
+    """Compiles models to C for this CPU. Nodes that are not covered are found in a run, when all shapes are known."""
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", threads: int = 1, **kwargs: Any) -> Representation:

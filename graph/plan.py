@@ -56,10 +56,10 @@ def compile_model(
 ) -> CompiledModel | OpenModel:
     """A model as a function of NumPy arrays. Where it leaves dims open, each call with new shapes compiles it for them.
 
-    model: a path of an ONNX file, what `onnx.load` gives, or what `torch.export.export` gives. dims: extents of dims
-    that the model leaves open, or by the name of an input its whole shape, or how many elements a sequence has. known:
-    inputs that are the same at every call, which are then no inputs any more: arrays, lists of them for sequences, None
-    for an optional without an element. tune: "model" trusts the model of data movement; "measure" tries other kernels
+    model: a path of an ONNX file, or the result of `onnx.load` or `torch.export.export`. dims: extents of dims that the
+    model leaves open; by the name of an input, its whole shape, or the number of elements of a sequence. known: inputs
+    with the same value at every call, which are then no inputs any more: arrays, lists of them for sequences, None for
+    an optional without an element. tune: "model" trusts the model of data movement; "measure" tries other kernels
     inside the model for about `budget` seconds. algorithm: "auto" takes Winograd's where that is faster, with larger
     errors. name: of the C function, by default that of the file.
 
@@ -154,7 +154,7 @@ class Plan:
         problems = dict.fromkeys([*products_of(works_of(graph)), *priced(graph)])
         chosen = self.choices(problems)
         laid = with_layouts(graph, lambda problem: chosen[problem].seconds)
-        # What rounds the sums of bytes reads them in their order only now.
+        # Only now do the maps that round sums of bytes read them in their order.
         graph = joined_in_place(fused_maps(laid, lambda problem: problem.dtype == "int8"))
         products = products_of(works_of(graph))
         # Some write into parts of wider arrays, or have an epilogue, only now.
@@ -178,7 +178,7 @@ class Plan:
         if self.tune == "measure":
             backend, steps = self.backend("f32"), steps_of(graph)
             others = {problem: chosen[problem].others for problem in steps}
-            # Where a scheme does not compile, the kernel is of another one.
+            # Where a scheme does not compile, the kernel has another scheme.
             begun = {problem: backend.parsed(backend.problem(problem), made[problem].scheme) for problem in steps}
             best = tuned(
                 kernels, steps, begun, others, lambda f: files(compiled({**schemes, **f})), self.budget, self.progress
@@ -204,7 +204,7 @@ def works_of(graph: Model) -> list[Work]:
 
 
 def steps_of(graph: Model) -> Mapping[Problem, list[int]]:
-    """The numbers of the steps of each product of f32, as a timed call counts them. Others are not tuned."""
+    """The numbers of the steps of each f32 product, as a timed call counts them. Other products are not tuned."""
     found: dict[Problem, list[int]] = {}
     for number, work in enumerate(works_of(graph)):
         if isinstance(work, Problem) and work.dtype == "f32":

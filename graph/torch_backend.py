@@ -63,7 +63,7 @@ def _is_parameter(argument: Any) -> bool:
 
 
 def _known_by(argument: Any) -> object:
-    """What a compiled graph depends on: shapes, and of parameters which they are and how often they have changed."""
+    """What a compiled graph depends on: shapes, the identity of parameters, and how often these have changed."""
     if not isinstance(argument, torch.Tensor):
         return argument
     own = (argument.data_ptr(), argument._version) if _is_parameter(argument) else ()

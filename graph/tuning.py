@@ -1,7 +1,8 @@
 """Tunes a model's products inside the model: a few candidates at once, each in its own steps.
 
-    what share of the time a product has ──► the next candidates of those with the most ──► the model with these, by
-    turns with the one before ──► what is faster in its steps, is right, and makes the whole model faster, stays
+    each product's share of the time ──► next candidates for the products with the largest shares ──► the model with
+    these, in turns with the model before ──► a kernel stays if its steps are faster, its results right, and the whole
+    model faster
 
 So weights are cold, and inputs lie where the step before left them. Each outcome is kept at once.
 """
@@ -35,7 +36,7 @@ from tiling.problem import Problem
 
 # Products that get a new kernel in a round. Linking and timing the model takes as long for many as for one.
 ROUND = 16
-# With less than ENOUGH seconds left, so FEW do, so that the round ends in time.
+# With less than ENOUGH seconds left only FEW do, so that the round ends in time.
 FEW, ENOUGH = 4, 30.0
 # Turns of a comparison: as many as take so many seconds, within these limits.
 LEAST_TURNS, MOST_TURNS, COMPARING = 5, 15, 4.0
@@ -57,9 +58,9 @@ def tuned(
 ) -> Mapping[Problem, Any]:
     """The schemes that are fastest in the model, after about `budget` seconds.
 
-    steps: the numbers of each product's steps. schemes: to begin with. others: candidates by text, best first; of none
-    they are listed when their turn comes. files: those of the model with these schemes. A Ctrl-C passes through: the
-    store has what was found. Raises what compiling raises, StoreError and WorkerError.
+    steps: the numbers of each product's steps. schemes: the first ones. others: candidates by text, best first; a
+    product without any gets them listed when its turn comes. files: gives the files of the model with these schemes. A
+    Ctrl-C passes through: the store has the results so far. Raises what compiling raises, StoreError and WorkerError.
     """
     if not steps:
         return schemes
@@ -106,7 +107,7 @@ class _Tuning:
         first = whole = float(np.median(seconds.sum(axis=1)))
         # Two models, each called twice in a turn.
         self.turns = max(LEAST_TURNS, min(MOST_TURNS, int(COMPARING / (4 * whole))))
-        # What lies in a branch that these inputs do not take has no time.
+        # Steps in a branch that these inputs do not take have no time.
         shares = {problem: self.of(problem, seconds) / whole for problem in self.steps}
         shares = {problem: share for problem, share in shares.items() if share}
         longest = 0.0
@@ -122,7 +123,7 @@ class _Tuning:
         return self.schemes
 
     def picked(self, shares: Mapping[Problem, float], most: int) -> dict[Problem, Any]:
-        """The next candidates of the products with the largest shares. What was tried often waits for the others."""
+        """The next candidates of the products with the largest shares. Products that were tried often come later."""
         order = sorted(shares, key=lambda problem: -shares[problem] / (1 + len(self.tried[problem])))
         found: dict[Problem, Any] = {}
         while order and len(found) < most:
@@ -149,7 +150,7 @@ class _Tuning:
         variant = self.placed({**self.schemes, **picked})
         try:
             before, after = self.timed([self.base, variant])
-        except CandidateError:  # which of them it was is found out one by one
+        except CandidateError:  # the one at fault is found by trying each
             for problem, scheme in picked.items():
                 self.is_right(problem, scheme)
             return 1.0
@@ -168,7 +169,7 @@ class _Tuning:
         return self.taken({p: picked[p] for p in better if self.is_right(p, picked[p])})
 
     def taken(self, better: Mapping[Problem, Any]) -> float:
-        """Takes over what makes the whole model faster: all of it, or what either half of it does."""
+        """Keeps the kernels that make the whole model faster: all of them, or those of either half."""
         if not better:
             return 1.0
         variant = self.placed({**self.schemes, **better})
@@ -229,7 +230,7 @@ class _Tuning:
         return [np.array(each) for each in found]
 
     def of(self, problem: Problem, seconds: np.ndarray) -> float:
-        """The median over the turns of what the steps of a product take together."""
+        """The median, over the turns, of the total time of a product's steps."""
         return float(np.median(seconds[:, self.steps[problem]].sum(axis=1)))
 
     def timing(self, samples: np.ndarray) -> Timing:

@@ -5,6 +5,6 @@ Read in this order:
     arguments    the arrays of a call: in order, with the wanted dtypes and shapes
     compiled     a compiled model, and the folder that it is saved in
     open_model   a model with open dims: compiled for each call's shapes, once
-    turns        times models by turns in one process, step by step
-    differences  how far the arrays of two ways to compute lie apart
+    turns        times models in turns in one process, step by step
+    differences  how much the arrays of two ways to compute differ
 """

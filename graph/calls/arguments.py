@@ -41,17 +41,17 @@ def given_arrays(arrays: tuple[object, ...], names: tuple[str, ...]) -> tuple[ob
 
 
 def given_for(arrays: int, inputs: int) -> str:
-    """How many arrays are given for how many inputs."""
+    """The words of a message on how many arrays are given, and how many inputs there are."""
     return f"{plural(arrays, 'arrays')} {'is' if arrays == 1 else 'are'} given for {plural(inputs, 'inputs')}"
 
 
 def as_array(given: object, name: str) -> np.ndarray:
-    """What a caller gives as an array of NumPy's own kind. Raises ModelError."""
+    """A caller's value as a plain NumPy array. Raises ModelError."""
     if type(given) is np.ndarray:
         return given
-    try:  # others of NumPy's kinds of arrays may have views of their own
+    try:  # subclasses of NumPy's array may make views of their own
         return np.asarray(given)
-    except Exception as error:  # whatever another library's array raises, such as a tensor on a GPU
+    except Exception as error:  # another library's array may raise any error, such as a tensor on a GPU
         raise ModelError(f"{name} cannot be read as an array: {error}") from None
 
 
@@ -59,7 +59,7 @@ def checked(given: object, array: Argument) -> np.ndarray:
     """An input of a call, with the wanted dtype and shape; one that is not contiguous is copied."""
     dtype = ELEMENTS[array.dtype].numpy
     if type(given) is np.ndarray and given.dtype == dtype and given.shape == array.shape and given.flags.c_contiguous:
-        return given  # a small model feels every test
+        return given  # each test takes a visible part of a small model's call
     given = in_memory(as_array(given, array.name), array.dtype)
     if given.dtype != dtype:
         raise ModelError(f"{array.name} is {given.dtype}, and the model takes {dtype}: convert it first")
@@ -82,11 +82,11 @@ def writable(given: object, array: Argument) -> np.ndarray:
 
 
 def is_copied(found: np.ndarray, given: np.ndarray) -> bool:
-    """Whether an array that was checked has memory of its own."""
+    """Whether a checked array is a copy, with memory of its own."""
     return found is not given and given.size > 0 and not np.may_share_memory(found, given)
 
 
-# A small model feels every microsecond of a call, and NumPy's `ctypes.data` takes two for each array.
+# Each microsecond matters in a call of a small model, and NumPy's `ctypes.data` takes two for each array.
 def address(array: np.ndarray) -> int:
     """Where a contiguous array begins in memory."""
     if not array.flags.writeable:

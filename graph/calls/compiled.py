@@ -25,14 +25,14 @@ from graph.model.errors import ModelError
 
 RECORD = "model.json"
 _OUTSIDE = "an index that the model reads from an array lies outside of the array that it indexes"
-_PAGE = 4096  # weights that are mapped begin on a page; read ones too
+_PAGE = 4096  # the alignment of weights, mapped or read
 
 
 @dataclass(frozen=True)
 class Explained:
-    """A step, for readers. flops: of a product. unfused: what kept its maps apart.
+    """A step, for readers. flops: of a product. unfused: why the maps after it are not fused.
 
-    scheme: of a product's kernel. tuned: whether times inside a model chose it in place of another one.
+    scheme: of a product's kernel. tuned: whether the scheme was chosen by times inside a model.
     """
 
     node: str
@@ -59,7 +59,7 @@ class CompiledModel:
         self._weights, self._weights_at = weights, address(weights)
         # ctypes and not cffi, whose parser takes longer to load than the rest.
         self._loaded = load_bytes(shared, lambda path: ctypes.CDLL(path, os.RTLD_NOW | os.RTLD_NODELETE))
-        self._check(record.get("fingerprint", ""))  # of none, a folder that an earlier version saved
+        self._check(record.get("fingerprint", ""))  # "" in a folder that an earlier version saved
         if not self._function("_supported", 0)():
             raise ModelError(f"this CPU does not run the kernels of {self.name}: compile the model on this machine")
         arrays = len(self.inputs) + len(self.outputs)
@@ -76,7 +76,7 @@ class CompiledModel:
         return cls(record, files[f"{record['name']}.so"], weights, {n: f for n, f in files.items() if n != binary})
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Copies, and models that are sent to other processes, are loaded from the same files."""
+        """Copies and pickles are loaded from the same files."""
         return CompiledModel.of_files, ({**self._files, f"{self.name}.bin": self._weights.tobytes()},)
 
     def __repr__(self) -> str:
@@ -95,9 +95,10 @@ class CompiledModel:
         return found
 
     def bound(self, *arrays: object, out: list[np.ndarray] | None = None) -> BoundCall:
-        """A function that computes from what these arrays hold when it is called. They are checked now, once.
+        """A function without arguments for these arrays. They are checked once, now, and read at each call.
 
-        arrays, out: as in a call. It gives the same arrays every time. Raises ModelError, for what would be copied too.
+        arrays, out: as in a call. The function returns the same arrays every time. Raises ModelError, also for an array
+        that would have to be copied.
         """
         arrays = given_arrays(arrays, tuple(array.name for array in self.inputs))
         given = [checked(x, array) for x, array in zip(arrays, self.inputs)]
@@ -108,7 +109,7 @@ class CompiledModel:
         return BoundCall(self, tuple(given), tuple(outputs), tuple(self._addresses(given, outputs)))
 
     def _writable(self, out: object) -> list[np.ndarray]:
-        """The arrays that a caller has for the outputs. Raises ModelError."""
+        """The arrays that a caller gives for the outputs. Raises ModelError."""
         names = ", ".join(array.name for array in self.outputs)
         if not isinstance(out, (list, tuple)) or len(out) != len(self.outputs):
             wanted = plural(len(self.outputs), "arrays")
@@ -130,7 +131,7 @@ class CompiledModel:
         return starts
 
     def _check(self, wanted: str) -> None:
-        """Raises ModelError where the library is that of another model: it would read and write other arrays."""
+        """Raises ModelError where the library belongs to another model: it would read and write other arrays."""
         told = getattr(self._loaded, f"{self.name}_fingerprint", None)
         if told is not None:
             told.restype = ctypes.c_char_p
@@ -141,7 +142,7 @@ class CompiledModel:
             )
 
     def _function(self, suffix: str, pointers: int) -> Any:
-        """A function of the library, of so many pointers."""
+        """A function of the library that takes so many pointers."""
         found = getattr(self._loaded, f"{self.name}{suffix}")
         found.argtypes, found.restype = [ctypes.c_void_p] * pointers, ctypes.c_int
         return found
@@ -189,7 +190,7 @@ class CompiledModel:
 
 
 class BoundCall:
-    """`call()` gives the outputs of a model for what its arrays hold by then. A copy of it has arrays of its own."""
+    """`call()` gives the outputs of a model for the current numbers of its arrays. A copy has its own arrays."""
 
     __slots__ = ("_addresses", "_inputs", "_model", "_outputs")
 
@@ -200,7 +201,7 @@ class BoundCall:
         outputs: tuple[np.ndarray, ...],
         addresses: tuple[int, ...],
     ):
-        """inputs, outputs: alive as long as the call, whatever a caller does with lists of them."""
+        """inputs, outputs: kept alive as long as the bound call."""
         self._model, self._inputs, self._outputs, self._addresses = model, inputs, outputs, addresses
 
     def __call__(self) -> list[np.ndarray]:
@@ -214,7 +215,7 @@ class BoundCall:
 
 
 def _bound_again(model: CompiledModel, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> BoundCall:
-    """Binds copies of the arrays, which lie elsewhere."""
+    """Binds copies of the arrays."""
     return model.bound(*inputs, out=list(outputs))
 
 
@@ -247,7 +248,7 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
 
 
 def seal(record: Mapping[str, Any]) -> str:
-    """A digest of a record: a call by a damaged one, with other arrays, could write anywhere."""
+    """A digest of a record. A damaged record could make a call write anywhere."""
     told = json.dumps({key: value for key, value in record.items() if key != "sha256"}, sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()
 
@@ -271,7 +272,7 @@ def placed(place: str | os.PathLike[str], files: Mapping[str, bytes | memoryview
 
 @contextlib.contextmanager
 def _alone(folder: Path, writes: bool = False) -> Iterator[None]:
-    """Meanwhile no other process puts files into a folder, where the file system can lock it."""
+    """Keeps other processes from placing files in a folder, where the file system has locks."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):

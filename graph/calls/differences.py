@@ -1,4 +1,4 @@
-"""How far arrays that two ways compute lie apart."""
+"""How much the arrays of two ways to compute differ."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ Dims = dict[str, int | tuple[int, ...]]
 
 
 class OpenModel:
-    """`model(x)` and `model.run({"x": x})` are those of a `CompiledModel` for the shapes of these arrays."""
+    """`model(x)` and `model.run({"x": x})` call a `CompiledModel` for the shapes of these arrays."""
 
     def __init__(self, inputs: Mapping[str, tuple[Axis, ...] | None], bind: Callable[[Dims], CompiledModel]):
         """inputs: the axes of each, None where even their number is open. bind: compiles with these dims."""
@@ -39,7 +39,7 @@ class OpenModel:
         return self.at(inputs).run(inputs)
 
     def at(self, *arrays: object) -> CompiledModel:
-        """The model for arrays of these shapes, given as to a call: the one that is kept, or compiled now."""
+        """The model for arrays of these shapes, given as in a call: kept from an earlier call, or compiled now."""
         given = zip(given_arrays(arrays, tuple(self.inputs)), self.inputs)
         dims = self._dims([as_array(array, name).shape for array, name in given])
         key = tuple(sorted(dims.items()))
@@ -69,12 +69,12 @@ class OpenModel:
 
 
 def axes_of(proto: Any, dims: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, tuple[Axis, ...] | None]:
-    """The axes of each input that a caller gives; those that `dims` binds are known. None of a model with sequences.
+    """The axes of each input that a caller gives; axes that `dims` binds are known. Empty for a model with sequences.
 
     Raises ModelError.
     """
     if not (isinstance(dims, Mapping) and isinstance(known, Mapping)):
-        return {}  # reading says what they must be
+        return {}  # reading the model raises the error about them
     constant = {tensor.name for tensor in proto.graph.initializer} | set(known)
     named: set[str] = set()
     found: dict[str, tuple[Axis, ...] | None] = {}
@@ -85,7 +85,7 @@ def axes_of(proto: Any, dims: Mapping[str, Any], known: Mapping[str, Any]) -> di
         if value.name in constant:
             continue
         if not type_.HasField("tensor_type"):
-            return {}  # of a model with sequences, reading says what is to be bound
+            return {}  # for a model with sequences, reading it says what must be bound
         if isinstance(dims.get(value.name), (tuple, list)):
             found[value.name] = ()
         elif not type_.tensor_type.HasField("shape"):

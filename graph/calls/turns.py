@@ -1,4 +1,4 @@
-"""Times models by turns in one process, step by step: what a worker runs to tune a model.
+"""Times models in turns in one process, step by step. A worker runs this to tune a model.
 
 turns(folders=[one, other]) -> seconds[model][turn][step]
 """

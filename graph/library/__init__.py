@@ -3,7 +3,7 @@
 Read in this order:
 
     kernels  the C text of each step's kernel, by `search` or by rules
-    places   where each array lies: in what a caller hands over, in the file of weights, or in the arena
+    places   where each array lies: in a caller's array, in the file of weights, or in the arena
     steps    the C lines of a model's steps
     text     the function that calls the kernels in order, its header, an example, a Makefile
     build    compiles all to one library, and packs the weights

@@ -31,11 +31,11 @@ from tiling.problem import Problem
 
 
 def fused(model: Model) -> Model:
-    """The model with its maps in the products before them, else in the programs after them, each computed once.
+    """The model with each map in the product before it, else in the program after it, and without repeated steps.
 
-    What only moves numbers to or from a product is part of it.
+    Steps that only move numbers to or from a product become part of it.
     """
-    # An activation of several nodes reads a product's output several times: as one program it reads it once.
+    # An activation of several nodes reads a product's output several times. As one program it reads the output once.
     joined = partial(grouped_maps, readers=is_map)
     model = read_where_they_lie(in_blocks(fused_maps, without_repetitions(model)))
     for change in (joined, fused_maps, grouped_maps):
@@ -52,9 +52,7 @@ def c_name(text: str) -> str:
 def files_of(
     model: Model, made: Library, kernels: Mapping[Work, Kernel], tuned_: frozenset[Problem] = frozenset()
 ) -> dict[str, bytes]:
-    """The files of a compiled model, by name. tuned_: whose kernels are those of tuning. Raises what compiling
-    raises.
-    """
+    """The files of a compiled model, by name. tuned_: the products whose kernels tuning chose. Raises as compiling."""
     shared = _compiled(made)
     record = {
         "name": made.name,
@@ -84,7 +82,7 @@ def files_of(
 
 
 def explained(model: Model, kernels: Mapping[Work, Kernel], tuned_: frozenset[Problem]) -> list[Explained]:
-    """What each step computes, and by what."""
+    """What each step computes, and with which kernel."""
     found = []
     for step in kernel_steps(model.steps):
         if isinstance(step.work, Problem):

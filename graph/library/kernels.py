@@ -26,9 +26,9 @@ Work = Problem | Sized
 class Kernel:
     """A compiled file's facts. It defines SYMBOL_run, SYMBOL_supported, and for a product SYMBOL_pack.
 
-    threads: how many share a call, each of which calls SYMBOL_run. arrays: the C type of each, such as "const float *".
-    scratch: bytes of memory that a call needs meanwhile. packed: bytes of the packed weights of a product; 0 for a
-    program, which returns whether all indices that it read were inside. scheme: the text that a search chose.
+    threads: how many share a call; each calls SYMBOL_run. arrays: the C type of each, such as "const float *".
+    scratch: bytes of memory that a call needs while it runs. packed: bytes of the packed weights of a product; 0 for a
+    program, which returns 1 if an index that it read lay outside. scheme: the text that a search chose.
     """
 
     symbol: str
@@ -56,7 +56,7 @@ class Kernel:
 
 
 def products_of(works: Iterable[Work]) -> list[Problem]:
-    """The different products of a model, the largest first: gcc takes longest over these."""
+    """The different products of a model, the largest first: these take gcc longest."""
     return sorted(dict.fromkeys(work for work in works if isinstance(work, Problem)), key=lambda work: -work.flops)
 
 
@@ -69,9 +69,9 @@ def by_dtype(problems: Iterable[Problem]) -> dict[str, list[Problem]]:
 
 
 class Kernels:
-    """Makes the kernels of works. Each text is written once, and compiled into the cache.
+    """Makes the kernels of products and programs. Each text is emitted once, and compiled into the cache.
 
-    of: the back end of the products of a dtype.
+    of: gives the back end for the products of a dtype.
     """
 
     def __init__(self, of: Callable[[str], CpuBackend]):
@@ -99,7 +99,7 @@ class Kernels:
         return Kernel(source.symbol, source.inside, source.compiler_flags, source.threads, arrays, size, packed, scheme)
 
     def _scratch(self, source: Any) -> int:
-        """The bytes that a kernel needs of a model's team, which may have more threads than the kernel has work for."""
+        """The scratch bytes of a kernel with a model's team, which may have more threads than it has work for."""
         more = self.backend.target.threads - source.threads if source.threads > 1 else 0
         scratch: int = source.scratch + source.own * more
         return scratch
@@ -118,7 +118,7 @@ class Kernels:
         jobs: dict[Future[bytes], Work] = {}
         with ThreadPoolExecutor(host().cores) as pool:
             try:
-                # Texts are written while the compiler works on those before.
+                # Texts are emitted while the compiler works on earlier ones.
                 for work in ordered:
                     found[work] = self.text(work, schemes[work] if isinstance(work, Problem) else None)
                     jobs[pool.submit(object_of, found[work])] = work

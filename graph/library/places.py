@@ -1,4 +1,4 @@
-"""Where each array of a model lies: in what a caller hands over, in the file of weights, or in the arena.
+"""Where each array of a model lies: in a caller's array, in the file of weights, or in the arena.
 
 Places(model, kernels) -> address("y") == "arena + 4096"
 """
@@ -50,7 +50,7 @@ class Places:
 
     @cached_property
     def given(self) -> dict[str, str]:
-        """The inputs that a caller hands over, by the array that lies there. Names of models are no names of C."""
+        """The C names of the inputs that a caller hands over, by array. A model's own names may not be C names."""
         return {input_: f"input_{place}" for place, input_ in enumerate(self.model.inputs)}
 
     @cached_property
@@ -68,7 +68,7 @@ class Places:
 
     @property
     def results(self) -> dict[str, str]:
-        """The outputs that a caller hands memory over for, by the array that lies there."""
+        """The C names of the outputs for which a caller hands over memory, by array."""
         return self._written[0]
 
     @property
@@ -80,7 +80,7 @@ class Places:
 
     @cached_property
     def weights(self) -> dict[tuple[str, str], Weight]:
-        """A place in the file of weights for each constant that is read, packed where a product reads it."""
+        """A place in the file of weights for each constant that a step reads; packed where a product reads it."""
         wanted: dict[tuple[str, str], int] = {}
         for step in every(self.model.steps):
             for place, name in enumerate(step.inputs):
@@ -115,7 +115,7 @@ class Places:
 
     @cached_property
     def arena(self) -> Plan:
-        """Where arrays in between lie, weights that a call packs, and what kernels need meanwhile."""
+        """The plan of the arena: intermediate arrays, weights that a call packs, and the scratch memory of kernels."""
         model = self.model
         found = {root: span for root, span in spans(model).items() if root not in self.results}
         positions = tuple(every(model.steps))
@@ -132,11 +132,11 @@ class Places:
         return plan(lives)
 
     def panel(self, number: int, step: Step) -> Touch:
-        """The memory for weights that the step of this position packs."""
+        """The memory for weights that the step at this position packs."""
         return self._in_arena(_panel(number), self.kernel(step).packed)
 
     def scratch(self, number: int, step: Step) -> Touch:
-        """The memory that the kernel of the step of this position needs meanwhile."""
+        """The scratch memory of the kernel of the step at this position."""
         return self._in_arena(_scratch(number), self.kernel(step).scratch)
 
     def _in_arena(self, name: str, size: int) -> Touch:
@@ -150,7 +150,7 @@ class Places:
             return []
         begin = self.arena.offsets.get(root, 0) + self.begin(chain)
         memory = self.results.get(root) or self.given.get(root, "arena")
-        # Which part a slice is, only the iteration of its loop says.
+        # The part of a slice depends on the iteration of its loop.
         array = self.model.arrays[root if any(each in self.model.slices for each in chain) else name]
         size, (*rows, columns) = bytes_of(array), array.shape or (1,)
         around = self.model.memory(name)
@@ -160,12 +160,12 @@ class Places:
         return [Touch(memory, begin, begin + (prod(rows) - 1) * pitch + width, writes, pitch, width)]
 
     def begin(self, chain: tuple[str, ...]) -> int:
-        """The byte of the last array at which the first one begins, but for slices."""
+        """The byte of the last array of a chain at which its first array begins. Slices count as beginning at 0."""
         arrays, begins = self.model.arrays, self.model.begins
         return sum(begins.get(each, 0) * ELEMENTS[arrays[each].dtype].numpy.itemsize for each in chain)
 
     def address(self, name: str, iterations: Mapping[str, str], packed: str = "") -> str:
-        """Where an array lies, as C text without a type. iterations: the C names of their numbers."""
+        """Where an array lies, as C text without a type. iterations: the C names of the loops' counters."""
         *_, root = chain = self.model.chain(name)
         begin = self.begin(chain)
         if root in self.model.constants:
@@ -192,5 +192,5 @@ def _panel(number: int) -> str:
 
 
 def _scratch(number: int) -> str:
-    """The name of the memory that the kernel of step `number` needs meanwhile."""
+    """The name of the scratch memory of the kernel of step `number`."""
     return f"\1{number}"

@@ -18,11 +18,11 @@ from graph.passes.waits import Deed, Touch, Waits
 from tiling.problem import Problem
 
 _WAIT = "#pragma omp barrier"
-_SHARED_BYTES = 1 << 16  # one thread copies fewer bytes in about the time that all wait for one another
+_SHARED_BYTES = 1 << 16  # copying fewer bytes takes one thread no longer than a wait of all threads
 
 
 class Lines:
-    """Writes the lines. laps: how many kernels they call, whose seconds a timed call notes."""
+    """Writes the lines. laps: the number of kernel calls so far; a timed call records the seconds of each."""
 
     def __init__(self, places: Places, threads: int):
         self.places, self.threads = places, threads
@@ -62,7 +62,7 @@ class Lines:
     def _does(
         self, call: list[str], read: Iterable[str], written: Iterable[str], more: Iterable[Touch] = (), *, alone: bool
     ) -> list[str]:
-        """The lines of a deed: a wait where one is needed, and for one thread alone a test."""
+        """The lines of a step, with a wait where one is needed, and with a test where only the first thread runs it."""
         touches = [touch for name in read for touch in self.places.touched(name, False)]
         touches += [touch for name in written for touch in self.places.touched(name, True)]
         wait = self._waits.before(Deed((*touches, *more), alone))
@@ -83,7 +83,7 @@ class Lines:
         return [*lines, "} else {", *_indented(otherwise), "}"]
 
     def _loop(self, position: int, work: Loop) -> list[str]:
-        """The lines of a loop. Every thread counts its iterations, and reads what ends it."""
+        """The lines of a loop. Every thread counts its iterations, and reads the condition that ends it."""
         iteration = self._iterations[work.iteration] = f"iteration_{position}"
         iterations = (
             work.iterations if isinstance(work.iterations, int) else f"*(const int64_t *)({self._at(work.iterations)})"
@@ -99,7 +99,7 @@ class Lines:
             count = [f"*(int64_t *)({self._at(work.counter)}) = {iteration};"]
             body += self._does(count, [], [work.counter], alone=True)
         body += self.of(work.body, position + 1)
-        # What an iteration has written is there for the next one, and for the test before it.
+        # All threads wait here, so that the next iteration, and its test, see the results of this one.
         body += [_WAIT] * (self.threads > 1)
         self._waits = Waits(begun)
         return [*head, f"for (int64_t {iteration} = 0; {bound}; ++{iteration}) {{", *_indented(body), "}"]
@@ -142,7 +142,7 @@ class Lines:
 
 
 def in_comment(text: str) -> str:
-    """A text in one line that neither ends a comment nor begins one, without what compilers or terminals act on."""
+    """A text as one line that is safe in a C comment: it neither ends nor begins one, and has no control characters."""
     plain = "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
     return plain.replace("*/", "* /").replace("/*", "/ *")
 

@@ -41,7 +41,7 @@ _TEMPLATES = jinja2.Environment(
 
 @dataclass(frozen=True)
 class Library:
-    """The texts of a library, and what its files hold. fingerprint: by which it tells what it is."""
+    """The texts of a library, and the contents of its files. fingerprint: identifies the model and the texts."""
 
     name: str
     fingerprint: str
@@ -58,7 +58,7 @@ class Library:
 
 
 def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) -> Library:
-    """The library of a model. Raises ModelError for a name that is none in C."""
+    """The library of a model. Raises ModelError for a name that is not a C name."""
     if name in {kernel.symbol for kernel in kernels.values()}:
         raise _taken(name)
     places = Places(model, kernels)
@@ -82,7 +82,7 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) 
         "weight_bytes": places.weight_bytes,
         "arena": places.arena,
         "declarations": [line for kernel in called for line in _declarations(kernel)],
-        # One of the kernels that need the same of a CPU.
+        # One kernel for each set of CPU flags.
         "symbols": list({kernel.flags: kernel.symbol for kernel in called}.values()),
         "arguments": [parameter.rpartition("*")[2] for parameter in parameters],
         "lines": written,
@@ -116,7 +116,7 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) 
 def _fingerprint(
     name: str, arrays: Sequence[Array], places: Places, lines: Sequence[str], kernels: Sequence[Kernel]
 ) -> str:
-    """A digest of what a call takes and gives, of where weights lie and how they are packed, and of all texts."""
+    """A digest of the inputs and outputs, of the places and the packing of the weights, and of all texts."""
     told = [
         name,
         *((array.dtype, array.shape) for array in arrays),
@@ -129,7 +129,7 @@ def _fingerprint(
 
 
 def check_name(name: object) -> None:
-    """Raises ModelError for what cannot be the name of a model's C function."""
+    """Raises ModelError for a name that a model's C function cannot have."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,60}", name):
         raise ModelError(f"{name!r} is no name in C: give letters, digits and _, a letter first")
     if is_used(name):
@@ -141,7 +141,7 @@ def _taken(name: str) -> ModelError:
 
 
 def is_used(name: str) -> bool:
-    """Whether a name stands for something else in a model's texts."""
+    """Whether a model's texts use a name for something else."""
     return is_taken(name) or name in _words() or bool(re.fullmatch(r"(input|output|iteration)_\d+", name))
 
 

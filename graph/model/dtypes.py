@@ -1,4 +1,4 @@
-"""The dtypes of a model's arrays: what ONNX calls them, and how those are stored that no program computes with.
+"""The dtypes of a model's arrays: their names in ONNX, and how dtypes are stored that programs cannot compute with.
 
 Numbers of 2, 4 and 8 bits lie in bytes, one in each, as NumPy has them. Programs read and write these bytes; only casts
 (`graph.operators.points.casts`) know what they mean.
@@ -12,7 +12,7 @@ DTYPES = {
     **{12: "u32", 13: "u64", 16: "bf16", 17: "f8e4m3fn", 18: "f8e4m3fnuz", 19: "f8e5m2", 20: "f8e5m2fnuz"},
     **{21: "u4", 22: "s4", 23: "f4e2m1", 24: "f8e8m0", 25: "u2", 26: "s2"},
 }
-# By the names of NumPy, and of ml_dtypes, by which onnx gives what NumPy lacks.
+# By NumPy's names, and by the names of ml_dtypes for dtypes that NumPy lacks.
 OF_NUMPY = {
     **{"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool"},
     **{f"int{bits}": f"s{bits}" for bits in (2, 4, 8, 16, 32, 64)},

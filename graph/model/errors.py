@@ -1,4 +1,4 @@
-"""The error of a model, which a saved one raises too."""
+"""The errors of a model. A saved model raises them too."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 
 class ModelError(ValueError):
-    """A model that cannot be compiled or called so: which node, input or option is wrong, and why."""
+    """A model cannot be compiled, or is called wrongly. The message says which node, input or option, and why."""
 
 
 def not_open(dim: str, dims: Collection[str]) -> ModelError:
-    """The error where a caller binds a dim that is none of the model's open ones."""
+    """The error where a caller binds a dim that is not an open dim of the model."""
     others = f"it has {', '.join(sorted(dims))}" if dims else "all its dims are known"
     return ModelError(f"the model has no open dim {dim!r}: {others}")

@@ -22,7 +22,7 @@ from tiling.program.infer import Array, Sized
 
 @dataclass(frozen=True)
 class Copy:
-    """The input's bytes as they are. Only copies write what lives longer than the block that they stand in."""
+    """Copies the input's bytes. Only copies write arrays that outlive the block in which the step stands."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class Branch:
 class Loop:
     """A block that is computed again and again.
 
-    iteration: the name of this loop's counter from 0, by which slices go. iterations: how many there are, or the array
-    of one s64 that says so. going: an array of one bool, false where no further iteration begins; "" where nothing
-    ends the loop early. counter: an array of one s64 that counts the iterations; "" where no step reads it. kept: the
-    arrays that outlive an iteration, which are written by copies.
+    iteration: the name of this loop's counter from 0, which slices use. iterations: their number, or the array of one
+    s64 that holds it. going: an array of one bool, false where no further iteration begins; "" where nothing ends the
+    loop early. counter: an array of one s64 that counts the iterations; "" where no step reads it. kept: the arrays
+    that outlive an iteration, which copies write.
     """
 
     iteration: str
@@ -54,7 +54,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Slice:
-    """One of `count` equal parts of an array: that of a loop's iteration, counted from the end if backward."""
+    """One of `count` equal parts of an array: the part of the loop's current iteration, from the end if backward."""
 
     iteration: str
     count: int
@@ -65,10 +65,11 @@ class Slice:
 class Step:
     """What one kernel, copy or region computes.
 
-    node: the name of the model's node, for readers; of several, all names. inputs: arrays in the order of the work's
-    own; of a product x, w, and those of its epilogue; of a region all that it reads of others. outputs: arrays in the
-    order in which the work writes them; of a region those that outlive it. unfused: what keeps the next step out of a
-    product's epilogue; "" for others. last: the last of its nodes, with the operator; "" of what is no node's.
+    node: the name of the model's node, for readers; all names where there are several. inputs: arrays in the order that
+    the work has; for a product x, w and the epilogue's arrays; for a region all arrays that it reads from outside.
+    outputs: arrays in the order in which the work writes them; for a region the arrays that outlive it. unfused: why
+    the next step is not in a product's epilogue; else "". last: the last of its nodes, with the operator; "" where the
+    step comes from no node.
     """
 
     node: str
@@ -94,9 +95,10 @@ class Model:
     """A model with sizes.
 
     inputs, outputs: names, in the order of a call. arrays: every array that is read or written, by name. constants:
-    arrays whose numbers are known. views: arrays that share the memory of another one, in the same order of elements.
-    slices: the views that are a part of the other one only. begins: the views that begin so many elements into it. One
-    whose rows are shorter is columns of it.
+    arrays whose numbers are known. views: for an array, the one whose memory it shares, elements in the
+    same order.
+    slices: the views that are one part of the other array. begins: the element at which a view begins; a view with
+    shorter rows is some columns of the other array.
     """
 
     name: str
@@ -116,7 +118,7 @@ class Model:
         return self.chain(name)[-1]
 
     def chain(self, name: str) -> tuple[str, ...]:
-        """The array, what it is a view of, and so on to its root."""
+        """The array, the array that it is a view of, and so on to its root."""
         found = [name]
         while found[-1] in self.views:
             found.append(self.views[found[-1]])
@@ -136,6 +138,6 @@ class Model:
         return shape
 
     def known(self, name: str) -> np.ndarray | None:
-        """The numbers that an array's memory holds, where they are known; None too for a part of a known array."""
+        """The numbers that an array's memory holds; None if unknown, or if the array is a part of a known one."""
         sliced = any(each in self.slices for each in self.chain(name))
         return None if sliced else self.constants.get(self.root(name))

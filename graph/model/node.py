@@ -1,4 +1,4 @@
-"""What an operator sees of a node, and what it may make of it: a text, a view, or a product."""
+"""The view of a node that an operator's function gets, and its possible results: a text, a view, or a product."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Shape = tuple[int, ...]
 DIMS = "ijklpqtu"
 
 
-# What can be done about a node that is not covered, and about inputs that are not.
+# The advice in messages on nodes that are not covered, and on inputs that must be known.
 END_BEFORE = "; end the model before it, as onnx.utils.extract_model does"
 BEGIN_BEHIND = "; begin the model behind it, as onnx.utils.extract_model does"
 
 
 class Unsupported(ModelError):
-    """A node that no program is known for: which, and why."""
+    """A node that cannot be compiled. The message says which, and why."""
 
 
 class Unknown(Unsupported):
-    """A node whose inputs at these places must be known, and are computed when the model runs."""
+    """A node whose inputs at these places must be known now, but are computed when the model runs."""
 
     def __init__(self, why: str, places: tuple[int, ...]):
         super().__init__(why)
@@ -51,7 +51,7 @@ class Node:
 
     @property
     def told(self) -> str:
-        """The node as messages name it. Many have a number alone for a name."""
+        """The node as messages name it. In many models a node's name is only a number."""
         return f"node {self.name} ({self.op})"
 
     def refuse(self, why: str) -> Unsupported:
@@ -78,7 +78,7 @@ class Node:
         return self.array(place).dtype
 
     def constant(self, place: int, what: str) -> np.ndarray:
-        """The numbers of an input that decides shapes or loops, so that it must be known now."""
+        """The numbers of an input that decides shapes or loops and must be known now."""
         found = self.known[place] if place < len(self.known) else None
         if found is None:
             why = f"{what} (input {place}) are computed when the model runs, and must be constant"
@@ -90,7 +90,7 @@ class Node:
         return tuple(int(number) for number in np.ravel(self.constant(place, what)))
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """An attribute, or what it is by default."""
+        """An attribute, or its default."""
         return self.attributes.get(name, default)
 
     def given(self, place: int, attribute: str, what: str) -> Shape | None:
@@ -115,10 +115,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Text:
-    """A program. inputs: the array's name in the text, and which input of the node it is.
+    """A program. inputs: names of arrays in the text, and which input of the node each is.
 
     outputs, dtypes, shapes: for each output of the node, the array's name in the text, its dtype, and its shape where
-    that is not the program's own. made: further inputs whose numbers are known. extents: of dims that no shape gives.
+    the program gives another. made: further inputs with known numbers. extents: of dims that no shape gives.
     """
 
     text: str
@@ -142,7 +142,7 @@ class View:
 class Product:
     """A sum of products of f32. inputs: places of x, w and the epilogue's arrays among the node's inputs.
 
-    shape: of the output, which has as many elements as the problem's.
+    shape: of the output. It has as many elements as the problem's output.
     """
 
     problem: Problem

@@ -12,7 +12,7 @@ from graph.model.language import Branch, Copy, Loop, Model, Step
 
 
 def blocks(step: Step) -> tuple[tuple[Step, ...], ...]:
-    """The blocks of a region; none of another step."""
+    """The blocks of a region; empty for any other step."""
     if isinstance(step.work, Branch):
         return step.work.then, step.work.otherwise
     return (step.work.body,) if isinstance(step.work, Loop) else ()
@@ -32,7 +32,7 @@ def kernel_steps(steps: Iterable[Step]) -> Iterator[Step]:
 
 
 def region(node: str, work: Branch | Loop) -> Step:
-    """The step of a region, with what it reads of others and what outlives it."""
+    """The step of a region, with the arrays that it reads from outside and those that outlive it."""
     made = Step(node, work, (), ())
     inside = [step for block in blocks(made) for step in block]
     read = [name for step in inside for name in step.inputs]
@@ -53,7 +53,7 @@ def region(node: str, work: Branch | Loop) -> Step:
 
 
 def needed(steps: Sequence[Step], outputs: Iterable[str], root: Callable[[str], str]) -> tuple[Step, ...]:
-    """The steps that these arrays need. root: the array whose memory one lies in."""
+    """The steps that these arrays need. root: gives the array in whose memory an array lies."""
     wanted = set(map(root, outputs))
     kept: list[Step] = []
     for step in reversed(steps):
@@ -64,9 +64,9 @@ def needed(steps: Sequence[Step], outputs: Iterable[str], root: Callable[[str], 
 
 
 def in_blocks(change: Callable[[Model], Model], model: Model) -> Model:
-    """The model with its steps changed, and those of every block as if they were a model's.
+    """The model with a pass applied to its steps, and to the steps of every block as if the block were a model.
 
-    Nothing outside reads what a block's steps write, copies apart: so a block has no outputs.
+    Only copies write arrays that are read outside a block, so a block has no outputs.
     """
 
     def changed(steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -86,7 +86,7 @@ def in_blocks(change: Callable[[Model], Model], model: Model) -> Model:
 def spans(model: Model) -> Mapping[str, tuple[int, int]]:
     """The first and the last position at which each array that a step writes must keep its numbers.
 
-    What outlives the iterations of a loop that touches it lives during the whole loop.
+    An array that outlives the iterations of a loop that touches it lives during the whole loop.
     """
     found: dict[str, tuple[int, int]] = {}
     owners: dict[str, int] = {}  # how many loops stand around an array

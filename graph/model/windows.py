@@ -51,7 +51,7 @@ def windows(node: Node, taps: Shape, spatial: Shape) -> Windows:
 
 
 def transposed_windows(node: Node, taps: Shape, spatial: Shape) -> Windows:
-    """Those of a transposed convolution: point i of x reaches the outputs strides*i + dilations*tap - before."""
+    """The windows of a transposed convolution: point i of x reaches the outputs strides*i + dilations*tap - before."""
     axes = len(spatial)
     _check_taps(node, taps, axes)
     strides, dilations, before, after = _steps(node, axes)

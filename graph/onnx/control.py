@@ -1,6 +1,6 @@
 """Control flow: If, Loop and Scan become regions, blocks of steps inside branches and loops.
 
-A branch whose condition is known is its nodes alone.
+If a condition is known, the nodes of its branch are read in place of the If.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _if(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
 
 
 def _places(reading: Reading, name: str, like: str) -> list[str]:
-    """A value with arrays of its own, of the structure of another one. Returns the names of the arrays."""
+    """Makes a value of the same structure as another one, with new arrays. Returns the names of the arrays."""
     if like in reading.sequences:
         elements = {f"\0{name}[{place}]": each for place, each in enumerate(reading.sequences[like])}
         reading.sequences[name] = tuple(elements)
@@ -123,7 +123,7 @@ def _scan(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
 
 
 def _scans(reading: Reading, proto: onnx.NodeProto, name: str) -> None:
-    """A Scan of version 8: one for each element of the first axis of all its arrays, the batch."""
+    """Reads a Scan of version 8: one Scan for each element of the batch, the first axis of all its arrays."""
     lengths, *arrays = proto.input
     if lengths:
         raise _refused(proto, name, "a Scan of version 8 with lengths of sequences is not supported")
@@ -195,7 +195,7 @@ _CONTROL: Mapping[str, Callable[[Reading, onnx.NodeProto, str], None]] = {"If": 
 
 
 def _moved(reading: Reading, array: str, name: str, source: int, target: int) -> str:
-    """An array with one axis moved to another place; the array itself where it is there."""
+    """An array with one axis moved to another place; the array itself where the axis is there already."""
     axes = len(reading.arrays[array].shape)
     order = list(range(axes))
     order.insert(target % axes, order.pop(source % axes))

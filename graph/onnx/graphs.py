@@ -1,4 +1,4 @@
-"""Graphs inside nodes: their nodes read in the place of another one, or as a block by themselves."""
+"""Graphs inside nodes: their nodes are read in place of the outer node, or as a block of their own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graph.onnx.standard import weight
 
 
 def inlined(reading: Reading, graph: onnx.GraphProto, scope: str, name: str, given: Mapping[str, str]) -> list[str]:
-    """Reads a graph's nodes in the place of another one. Returns the names of its outputs."""
+    """Reads a graph's nodes in place of the outer node. Returns the names of its outputs."""
     if graph.sparse_initializer:
         raise ModelError(f"{graph.sparse_initializer[0].values.name}: sparse weights are not supported")
     names = {each: f"{scope}{each}" for each in own_names(graph)} | dict(given)
@@ -49,7 +49,7 @@ def own_names(graph: onnx.GraphProto) -> set[str]:
 
 
 def renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
-    """The node with other names of arrays, in its graphs too where they are not the graph's own."""
+    """The node with other names of arrays, also inside its graphs, except for names that a graph defines itself."""
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
     for side in (copy.input, copy.output):
@@ -69,5 +69,5 @@ def renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
 
 
 def copy_step(name: str, source: str, target: str) -> Step:
-    """The step that copies an array into another one's memory. name: that of the node it stands for."""
+    """The step that copies an array into another one's memory. name: of the node that it stands for."""
     return Step(name, Copy(), (source,), (target,))

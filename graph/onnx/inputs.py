@@ -1,4 +1,4 @@
-"""What is known of a model's inputs: by the file, and by what a caller binds."""
+"""What is known of a model's inputs, from the file and from the caller."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tiling.program.infer import Array
 class Bound:
     """What a caller binds.
 
-    extents: of dims by their names, and how many elements a sequence has by the name of the input. shapes: whole ones,
-    by the names of inputs; an element of a sequence has the name `input[0]`.
+    extents: of dims by name, and the number of elements of a sequence by the name of the input. shapes: whole shapes by
+    the names of inputs; an element of a sequence has the name `input[0]`.
     """
 
     extents: Mapping[str, int] = field(default_factory=dict)
@@ -30,14 +30,14 @@ class Bound:
 
     @classmethod
     def of(cls, dims: Mapping[str, int | Sequence[int]]) -> Bound:
-        """Raises ModelError for what is no extent."""
+        """The bindings of `dims`. Raises ModelError for a value that is no extent."""
         shapes = {name: extent for name, extent in dims.items() if isinstance(extent, (tuple, list))}
         extents = {name: _extent(name, extent) for name, extent in dims.items() if name not in shapes}
         whole = {name: tuple(_extent(name, extent) for extent in shape) for name, shape in shapes.items()}
         return cls(extents, whole)
 
     def check(self, graph: onnx.GraphProto, inputs: Sequence[str]) -> None:
-        """Raises ModelError for what the model has no dim and no input of. inputs: those that a call gives."""
+        """Raises ModelError for a name that is neither a dim nor an input of the model. inputs: given by a call."""
         used = {dim.dim_param for v in graph.input for dim in _tensor(v.type).shape.dim if dim.dim_param}
         sequences = {v.name for v in graph.input if _is_sequence(v.type)}
         for dim in self.extents:
@@ -56,7 +56,7 @@ class Bound:
         return tuple(f"{name}[{place}]" for place in range(self.extents[name]))
 
     def declared(self, own: str, type_: onnx.TypeProto, given: tuple[int, ...] = ()) -> Array:
-        """An input that is a tensor. given: the shape of the array that a caller has for it."""
+        """An input that is a tensor. given: the shape of the caller's array for it."""
         kind = type_.WhichOneof("value")
         if kind != "tensor_type":
             raise ModelError(
@@ -122,9 +122,9 @@ def _extent(name: str, extent: object) -> int:
 
 
 def numbers_of(name: str, type_: onnx.TypeProto, value: Any) -> np.ndarray:
-    """What a caller binds an input to, as an array. Raises ModelError.
+    """The numbers that a caller gives for an input, as an array. Raises ModelError.
 
-    Numbers of Python have no dtype, and one of them has no axes: they take those of the input.
+    Python numbers get the dtype of the input, and a single number its axes.
     """
     try:
         numbers = np.asarray(value)
@@ -137,11 +137,11 @@ def numbers_of(name: str, type_: onnx.TypeProto, value: Any) -> np.ndarray:
         numbers = numbers.reshape((1,) * len(tensor.shape.dim))
     dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
     try:
-        with np.errstate(all="ignore"):  # what does not fit is refused below
+        with np.errstate(all="ignore"):  # numbers that do not fit are refused below
             found = numbers.astype(dtype)
             if dtype.kind in "iub":
                 exact = np.array_equal(found.astype(numbers.dtype), numbers)
-            else:  # a number that is too large would be infinite
+            else:  # too large a number would become infinite
                 exact = np.array_equal(np.isfinite(found), np.isfinite(numbers))
     except (TypeError, ValueError, OverflowError):
         exact = False
@@ -163,7 +163,7 @@ def flattened(name: str, value: Any) -> dict[str, Any]:
 
 
 def bound_by(name: str, value: Any) -> dict[str, int | tuple[int, ...]]:
-    """What to bind so that an input takes a value like this one: shapes, and how many elements sequences have."""
+    """The bindings with which an input takes a value like this one: shapes, and numbers of elements of sequences."""
     if not isinstance(value, (list, tuple)):
         return {} if value is None else {name: np.shape(value)}
     found: dict[str, int | tuple[int, ...]] = {name: len(value)}

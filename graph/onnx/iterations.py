@@ -19,12 +19,12 @@ from graph.onnx.graphs import block, copy_step, inlined
 from graph.onnx.reading import Reading
 from tiling.program.infer import Array
 
-# Iterations that are written out at most: each has kernels' calls of its own in the text.
+# The most iterations that are written out: each has its own kernel calls in the text.
 MOST_UNROLLED = 64
 
 
 class Varying(Exception):
-    """What varies between calls or iterations, and must not. places: of the inputs that decide it."""
+    """Something varies between calls or iterations that must not. places: of the inputs that decide it."""
 
     def __init__(self, why: str, places: tuple[int, ...] = ()):
         super().__init__(why)
@@ -36,10 +36,10 @@ class Iterations:
     """A Loop or a Scan.
 
     counter, going: inputs of the body, "" where it has none. iterations: their number where it is known, or the array
-    that says it. start: the array of the condition, or "". ends: whether the body's first output is the condition.
-    states: for each, the input of the body and the array before the first iteration. parts: for each input that is
-    taken apart along its first axis: the input of the body, the array, and whether from its end. results, stacked:
-    names of outputs, "" where one is not wanted. backward: for each stacked output.
+    that holds it. start: the array of the condition, or "". ends: whether the body's first output is the condition.
+    states: for each state the input of the body, and the array before the first iteration. parts: for each input that
+    is split along its first axis: the input of the body, the array, and whether from its end. results, stacked: names
+    of outputs, "" where one is not wanted. backward: for each stacked output, whether it begins at the end.
     """
 
     proto: onnx.NodeProto
@@ -62,7 +62,7 @@ class Iterations:
 
 
 def repeat(reading: Reading, loop: Iterations) -> None:
-    """The iterations as a loop; written out where there is one, or where a loop will not do."""
+    """Reads the iterations as a loop; written out where there is only one, or where a loop is not possible."""
     few = isinstance(loop.iterations, int) and loop.iterations <= MOST_UNROLLED and not loop.start
     if few and isinstance(loop.iterations, int) and loop.iterations <= 1:
         _written_out(reading, loop)
@@ -78,7 +78,7 @@ def repeat(reading: Reading, loop: Iterations) -> None:
 
 
 def _looped(reading: Reading, loop: Iterations) -> None:
-    """A loop. Every state has memory, which an iteration reads and then writes."""
+    """The iterations as a loop. Every state has memory, which an iteration reads and then writes."""
     scope, name = loop.scope, loop.name
     given: dict[str, str] = {}
     buffers = []
@@ -191,14 +191,14 @@ def _written_out(reading: Reading, loop: Iterations) -> None:
 
 
 def _tensor(reading: Reading, name: str) -> Array:
-    """What an iteration adds to an output."""
+    """The tensor that an iteration adds to an output."""
     if name not in reading.arrays:
         raise Varying(f"an iteration adds {reading.told(name)} to an output, and must add a tensor")
     return reading.arrays[name]
 
 
 def _sliced(reading: Reading, iteration: str, name: str, whole: Array, backward: bool) -> str:
-    """The part of an array that belongs to the iteration of a loop."""
+    """The part of an array that belongs to the current iteration of a loop."""
     reading.arrays[name] = Array(name, whole.dtype, whole.shape[1:])
     reading.views[name] = whole.name
     reading.slices[name] = Slice(iteration, whole.shape[0], backward)

@@ -24,7 +24,7 @@ def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
     if stat.S_ISFIFO(mode := _mode(path)) or stat.S_ISCHR(mode):  # reading one might wait for ever
         raise ModelError(f"{path} is no regular file: give the path of an ONNX file")
     try:
-        # What is checked and rewritten is without external weights: with them it may be too large for protobuf.
+        # Checked and rewritten without external weights: with them the model may be too large for protobuf.
         small = onnx.load(str(path), load_external_data=False)
         onnx.checker.check_model(str(path), full_check=False)
         model = without_functions(small)
@@ -52,14 +52,14 @@ def _mode(path: str | os.PathLike[str]) -> int:
 
 
 def _in_a_line(told: str) -> str:
-    """What onnx's checker says, after the node that it says it of."""
+    """The message of onnx's checker, after the node that it is about."""
     node = re.search(r"Bad node spec for node\. Name: (.*?) ?OpType: (\w+)", told)
     first = told.strip().splitlines()[0]
     return f"node {node[1] or 'without a name'} ({node[2]}): {first}" if node else first
 
 
 def without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with its own functions in place of their calls. Raises ModelError."""
+    """The model with each call of its own functions replaced by the function's nodes. Raises ModelError."""
     if not model.functions:
         return model
     try:
@@ -69,10 +69,10 @@ def without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def renewed(model: onnx.ModelProto, changed: Callable[[onnx.NodeProto], bool], oldest: int) -> onnx.ModelProto:
-    """A model of an older set of operators by those of `oldest`, as onnx's own converter writes it.
+    """A model of an older operator set in the operators of `oldest`, as onnx's own converter writes it.
 
-    changed: whether a node is another operator there. The model as it is where there is none, or where one is among
-    them that the converter does not know: that one is named later.
+    changed: whether the meaning of a node has changed. The model stays as it is where no node's has, and where the
+    converter does not know one of the nodes: a later message names that node.
     """
     found = {node.op_type for node in model.graph.node if changed(node)}
     if not found or found - _CONVERTED:

@@ -1,9 +1,9 @@
-"""Reads an ONNX model: what is known now is computed now, and every other node becomes a step.
+"""Reads an ONNX model: known values are computed now, and every other node becomes a step.
 
     read(proto, {"batch": 1}) -> Model
 
-Shapes follow from the inputs' by the programs themselves. A node whose inputs are all constant is computed by onnx's
-own reference. So whatever computes shapes is gone before anything is compiled.
+The shapes of outputs follow from the inputs' by the programs themselves. A node with only constant inputs is computed
+by onnx's own reference. So no node that computes shapes is left when kernels are compiled.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def read(
 ) -> Model:
     """The model with these extents of dims that the file leaves open. Raises ModelError.
 
-    dims: the extent of each, or by the name of an input its whole shape, for dims without names, and how many elements
-    a sequence has. known: what is the same at every call, arrays, lists of them for sequences, and None for an optional
-    without an element. They are no inputs of the compiled model.
+    dims: the extent of each; for dims without names, the whole shape by the name of an input; for a sequence, its
+    number of elements. known: the inputs with the same value at every call: an array, a list of arrays for a sequence,
+    None for an optional without an element. They are no inputs of the compiled model.
     """
     for what, named in (("dims", dims), ("known", known)):
         if named is not None and not isinstance(named, Mapping):
@@ -83,7 +83,7 @@ def _versions(proto: onnx.ModelProto) -> dict[str, int]:
 
 
 def _made(operator: Callable[[Node], _Found], node: Node) -> _Found:
-    """What an operator's function makes of a node. Raises ModelError."""
+    """The result of an operator's function for a node. Raises ModelError."""
     try:
         return operator(node)
     except ModelError:
@@ -127,7 +127,7 @@ class _Graph(Reading):
         return replace(model, steps=needed(steps, outputs, model.root))
 
     def input(self, name: str, type_: onnx.TypeProto, bound: Bound) -> tuple[str, ...]:
-        """Declares what a call gives. Returns the names of its arrays."""
+        """Declares an input. Returns the names of its arrays."""
         kind = type_.WhichOneof("value")
         if kind == "optional_type":  # of which a caller always gives one
             return self.input(name, type_.optional_type.elem_type, bound)
@@ -173,7 +173,7 @@ class _Graph(Reading):
         return tuple(leaf for part in parts for leaf in self.output(part))
 
     def node(self, proto: onnx.NodeProto, name: str) -> None:
-        """A node becomes constants, views, or a step."""
+        """Reads a node: it becomes constants, views, or a step."""
         try:
             self.translated(proto, name)
         except Unknown as error:
@@ -181,7 +181,7 @@ class _Graph(Reading):
             raise Unsupported(f"{error}{self.bindable(filter(None, given)) or END_BEFORE}") from None
 
     def translated(self, proto: onnx.NodeProto, name: str) -> None:
-        """What a node is. Raises Unknown where an input must be known."""
+        """The translation of a node. Raises Unknown where an input must be known."""
         for given in proto.input:
             if given and not self.has(given):
                 raise ModelError(f"node {name} ({proto.op_type}) reads {given}, which nothing computes")
@@ -247,7 +247,7 @@ class _Graph(Reading):
         return True
 
     def emptied(self, proto: onnx.NodeProto) -> bool:
-        """Whether no output has elements, as onnx's reference finds out with zeros for what is not known."""
+        """Whether no output has elements. onnx's reference computes this with zeros for unknown inputs."""
         feeds = {name: self.constants.get(name, self.zeros(name)) for name in filter(None, proto.input)}
         # Whole numbers after the first input may decide shapes.
         rest = [name for name in list(proto.input)[1:] if name and name not in self.constants]
@@ -256,7 +256,7 @@ class _Graph(Reading):
         try:
             found = evaluated(proto, feeds, self.versions)
         except Unsupported:
-            return False  # zeros may be no such input as it needs
+            return False  # zeros may be no valid input
         if any(value.size for value in found):
             return False
         for name, value in zip(filter(None, proto.output), found):
@@ -273,7 +273,7 @@ class _Graph(Reading):
         return body
 
     def expanded(self, proto: onnx.NodeProto, node: Node, body: onnx.FunctionProto) -> None:
-        """Other nodes in place of an operator."""
+        """Reads other nodes in place of an operator."""
         names = {each: f"\0{proto.output[0]}.{each}" for one in body.node for each in one.output if each}
         names |= (
             dict.fromkeys(body.input, "") | dict(zip(body.input, proto.input)) | dict(zip(body.output, proto.output))

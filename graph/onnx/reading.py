@@ -1,7 +1,7 @@
 """What is known of a graph while its nodes are read, one after the other.
 
-A value is an array, a sequence of values, or nothing, where an optional has no element. Sequences are known while
-reading alone: a compiled model has arrays.
+A value is an array, a sequence of values, or nothing, for an optional without an element. Sequences exist only while
+reading: a compiled model has only arrays.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from graph.model.language import ModelError, Slice, Step
 from tiling.program.infer import Array
 
 _NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
-# What a message says before inputs that could be bound.
+# The words of a message before inputs that could be bound.
 BINDABLE = "; where "
-_FEW = 16  # numbers of an input that may be nothing but a size, axes or a shape
+_FEW = 16  # the most numbers of an input that holds sizes, axes or a shape
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Reading(ABC):
         return (name,)
 
     def bindable(self, names: Iterable[str]) -> str:
-        """What a message says of the inputs that decide arrays, where they are few numbers; "" where there are none."""
+        """The part of a message on inputs that decide arrays and that a caller could bind; "" where there are none."""
         wanted = set(map(self.root, names))
         for step in reversed(self.steps):
             if wanted.intersection(map(self.root, step.outputs)):
@@ -97,7 +97,7 @@ class Reading(ABC):
             self.view(name, of, self.arrays[of].shape)
 
     def kept(self) -> Callable[[], None]:
-        """What makes all that is known what it is now, whatever is read until then."""
+        """A function that restores the current state, whatever is read in between."""
         fields = {name: copy(value) for name, value in vars(self).items()}
 
         def restored() -> None:
@@ -106,24 +106,24 @@ class Reading(ABC):
         return restored
 
     def know(self, name: str, numbers: np.ndarray) -> None:
-        """An array whose numbers are known. One of another kind than ours may still decide a shape."""
+        """Declares an array with known numbers. An array of a dtype that no kernel has may still decide a shape."""
         numbers = np.asarray(numbers)
         self.constants[name] = numbers
         dtype = OF_NUMPY.get(numbers.dtype.name, numbers.dtype.name)
         self.arrays[name] = Array(name, dtype, numbers.shape)
 
     def empty(self, name: str, dtype: str, shape: tuple[int, ...]) -> None:
-        """An array without elements: so all its numbers are known."""
+        """Declares an array without elements."""
         self.know(name, np.zeros(shape, helper.tensor_dtype_to_np_dtype(_NUMBERS[dtype])))
 
     def zeros(self, name: str) -> np.ndarray:
-        """An array of zeros in place of one whose numbers are not read."""
+        """Declares an array of zeros in place of one whose numbers are not read."""
         array = self.arrays[name]
         kind = helper.tensor_dtype_to_np_dtype(_NUMBERS[array.dtype]) if array.dtype in _NUMBERS else np.float32
         return np.broadcast_to(np.zeros((), kind), array.shape)
 
     def array(self, name: str, dtype: str, own: tuple[int, ...], shape: tuple[int, ...]) -> None:
-        """An array that a step writes in its own shape, and that the model reads in another one."""
+        """Declares an array that a step writes in its own shape, and that the model reads in another shape."""
         if own == shape:
             self.arrays[name] = Array(name, dtype, own)
             return

@@ -50,7 +50,7 @@ class _Layer:
         return self.proto.input[place] if place < len(self.proto.input) else ""
 
     def node(self, kind: str, inputs: Sequence[str], what: str, **attributes: Any) -> str:
-        """Reads one node more. Returns the name of its output."""
+        """Reads one more node. Returns the name of its output."""
         made = f"{self.scope}.{what}"
         self.reading.node(helper.make_node(kind, inputs, [made], **attributes), f"{self.name}.{what}")
         return made
@@ -111,7 +111,7 @@ class _Layer:
                 raise self.refuse(f"input {place} has shape {shapes[place]}, and {shape} is needed")
 
     def activations(self, number: int) -> list[str]:
-        """The activations of a direction: name, alpha, beta. Alphas are in the order of those that have one."""
+        """The activations of a direction: name, alpha, beta. Only activations that have an alpha take one in turn."""
         kind = self.proto.op_type
         count = len(_DEFAULT[kind])
         directions = len(_DIRECTIONS[self.attributes.get("direction", b"forward")])
@@ -140,7 +140,7 @@ class _Layer:
         return self.part(array, number, f"{number}.state{place}")
 
     def direction(self, x: str, number: int, backward: bool) -> list[str]:
-        """The names of Y, Y_h and Y_c of a direction, "" where there is none."""
+        """Reads a direction. Returns the names of its Y, Y_h and Y_c, "" where there is none."""
         kind, hidden = self.proto.op_type, self.hidden
         linear = bool(self.attributes.get("linear_before_reset", 0))
         weights = self.transposed(self.part(self.input(_W), number, f"{number}.w"), [1, 0], f"{number}.wt")

@@ -1,4 +1,4 @@
-"""Operators that others of the standard compute faster: what is a product in them gets a product's kernel.
+"""Rewrites operators into faster ones of the standard, so that their products get the kernels of products.
 
 ConvTranspose  ->  Conv for each phase of its strides, and the phases in turns
 """
@@ -17,13 +17,13 @@ from graph.model.windows import Windows, groups_of, transposed_windows
 
 # DepthToSpace has a mode, and Slice and Reshape have inputs, from here on.
 _VERSION = 13
-# Where phases have other taps, each is a convolution: as many kernels and steps as these, at most.
+# Where phases have different numbers of taps, each is a convolution of its own. The most phases, and so kernels.
 _MOST_APART = 16
 _BEYOND = 1 << 31  # any extent
 
 
 def rewritten(node: Node) -> onnx.FunctionProto | None:
-    """The nodes that compute an operator faster than its own program; None where that is the best."""
+    """The nodes that compute an operator faster than its own program; None where the program is fastest."""
     return _phases(node) if node.op == "ConvTranspose" else None
 
 
@@ -32,8 +32,8 @@ def rewritten(node: Node) -> onnx.FunctionProto | None:
 # s-th tap, from the last one to the first.
 @dataclass(frozen=True)
 class _Axis:
-    """An axis of an image. taps: of each phase. first, count: the u of which there are outputs. skipped: outputs of the
-    first u that are none. points: of x.
+    """An axis of an image. taps: of each phase. first, count: the values of u that have outputs. skipped: how many
+    outputs of the first u do not exist. points: of x.
     """
 
     stride: int
@@ -52,7 +52,7 @@ class _Axis:
 
 
 def _axis(found: Windows, place: int, points: int) -> _Axis | None:
-    """None where a phase has no taps, or where taps lie apart in more than one phase."""
+    """The axis; None where a phase has no taps, or where dilated taps spread over more than one phase."""
     stride, dilation, taps = found.strides[place], found.dilations[place], found.taps[place]
     before, outputs = found.before[place], found.outputs[place]
     if (dilation > 1 and stride > 1) or taps < stride or outputs < 1 or before < 0:
@@ -64,7 +64,7 @@ def _axis(found: Windows, place: int, points: int) -> _Axis | None:
 
 
 def _phases(node: Node) -> onnx.FunctionProto | None:
-    """A transposed convolution by phases: no zero between the points of x is multiplied."""
+    """A transposed convolution by phases, so that no zeros between the points of x are multiplied."""
     x, w, group = node.shape(0), node.shape(1), groups_of(node)
     if (
         node.dtype() != "f32"
@@ -142,7 +142,7 @@ def _conv(f: str, y: str, axes: Sequence[_Axis], at: Sequence[int], group: int, 
 def _together(
     axes: Sequence[_Axis], filters: Sequence[str], channels: tuple[int, int], group: int, bias: bool
 ) -> list[onnx.NodeProto]:
-    """One convolution of all phases, where they have as many taps: the phases of an output are neighbours in `deep`."""
+    """One convolution of all phases, where they have equally many taps. An output's phases are neighbours in `deep`."""
     outputs, mine = channels
     count = len(filters)
     nodes = [
@@ -163,7 +163,7 @@ def _together(
 
 
 def _in_turns(axes: Sequence[_Axis], images: int, outputs: int, order: str) -> list[onnx.NodeProto]:
-    """The outputs of all phases in turns, and of these the wanted ones.
+    """The outputs of all phases interleaved, cut to the wanted ones.
 
     order: of the channels of `deep`, as DepthToSpace has it. DCR: phases, then outputs; CRD: outputs, then phases.
     """

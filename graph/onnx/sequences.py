@@ -1,6 +1,6 @@
-"""Sequences and optionals: what they hold is known while reading, so that none is left in a compiled model.
+"""Sequences and optionals: their structure is known while reading, so that none is left in a compiled model.
 
-An optional with an element is that element. Only the places in sequences have to be known: elements are computed in the
+An optional with an element is that element. Only positions in sequences must be known; elements are computed in the
 call, as other arrays are.
 """
 
@@ -73,14 +73,14 @@ class _Node:
         return found
 
     def at(self, place: int, count: int, last: int) -> int:
-        """The place that an input says in a sequence of `count` elements, from the front. last: the largest."""
+        """The position, from the front, that an input gives in a sequence of `count` elements. last: the largest."""
         number = int(self.numbers(place, "the place").reshape(-1)[0])
         if not -count <= number <= last:
             raise self.refuse(f"there is no place {number} in a sequence of {count}")
         return number + count if number < 0 else number
 
     def node(self, kind: str, inputs: list[str], outputs: list[str], **attributes: Any) -> None:
-        """Reads one node more."""
+        """Reads one more node."""
         self.reading.node(helper.make_node(kind, inputs, outputs, **attributes), f"{self.name}.{kind}")
 
     def gives(self, elements: list[str]) -> None:
@@ -107,7 +107,7 @@ def _at(node: _Node) -> None:
 
 
 def _split(node: _Node) -> None:
-    """Parts of a tensor along an axis: of one element, of a size, or of sizes."""
+    """The parts of a tensor along an axis: of one element each, of one size, or of given sizes."""
     shape = node.reading.arrays[node.input(0)].shape
     axis = node.attributes.get("axis", 0)
     if not -len(shape) <= axis < len(shape):
@@ -155,7 +155,7 @@ def _joined(node: _Node) -> None:
 
 
 def _mapped(node: _Node) -> None:
-    """A graph for each element: of other sequences it takes the element there, and tensors as they are."""
+    """Reads a graph for each element, with the element at the same position of other sequences, and whole tensors."""
     reading, body = node.reading, node.attributes["body"]
     count = len(node.elements())
     lengths = {len(reading.sequences[each]) for each in node.proto.input if each in reading.sequences}

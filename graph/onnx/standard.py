@@ -1,4 +1,4 @@
-"""What onnx itself knows of an operator: what it gives for constants, and its definition by other operators."""
+"""What onnx itself knows of an operator: its result for constants, and its definition by other operators."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from graph.model.node import Unsupported
 from tiling.program.infer import Array
 
 _RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial")
-# Inputs of which only shape and dtype count: which, from the first one on.
+# The operators that use only the shape and the dtype of some inputs, with the first of these inputs.
 _UNREAD = {"Shape": 0, "Size": 0, "EyeLike": 0, "CastLike": 1}
 
 
-# Operators that onnx's reference computes otherwise than the standard says: LRN goes over as many channels as there are
+# Operators that onnx's reference computes differently from the standard: its LRN walks as many channels as there are
 # images.
 MISTAKEN = ("LRN",)
 
@@ -36,7 +36,7 @@ def weight(tensor: onnx.TensorProto) -> np.ndarray:
 
 
 def is_random(proto: onnx.NodeProto) -> bool:
-    """Whether a node gives other numbers at every call, so that it is no constant, whatever its inputs are."""
+    """Whether a node gives different numbers at every call, so that it is never constant."""
     return proto.op_type in _RANDOM
 
 
@@ -72,7 +72,7 @@ def strange_attributes(proto: onnx.NodeProto, versions: Mapping[str, int]) -> li
 
 
 def evaluated(proto: onnx.NodeProto, feeds: Mapping[str, Any], versions: Mapping[str, int]) -> list[np.ndarray]:
-    """What a node gives for constants, by onnx's reference, for each output that has a name. Raises Unsupported."""
+    """The result of a node for constants, by onnx's reference, for each output that has a name. Raises Unsupported."""
     inputs = [
         helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in feeds.items()
     ]
@@ -98,7 +98,7 @@ def evaluated(proto: onnx.NodeProto, feeds: Mapping[str, Any], versions: Mapping
 def definition(
     proto: onnx.NodeProto, versions: Mapping[str, int], inputs: Sequence[Array | None]
 ) -> onnx.FunctionProto | None:
-    """The nodes that the standard defines an operator by, where it does."""
+    """The nodes by which the standard defines an operator; None where it does not."""
     schema: Any  # onnx's types leave its functions out
     version = versions.get(proto.domain or "ai.onnx", 1)
     try:
@@ -126,7 +126,7 @@ def definition(
 
 
 def defaults(proto: onnx.NodeProto, versions: Mapping[str, int]) -> dict[str, onnx.AttributeProto]:
-    """The attributes that an operator has where none are given."""
+    """The default attributes of an operator."""
     schema = onnx.defs.get_schema(proto.op_type, versions.get(proto.domain or "ai.onnx", 1), proto.domain)
     return {name: a.default_value for name, a in schema.attributes.items() if a.default_value.type}
 

@@ -1,4 +1,4 @@
-"""What an operator makes of its node becomes steps, views and constants of the graph that is read."""
+"""Turns the results of operators' functions into steps, views and constants of the graph that is read."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tiling.program.read import read as read_program
 
 
 def add(reading: Reading, proto: onnx.NodeProto, node: Node, made: Made) -> None:
-    """What an operator made of its node."""
+    """Adds the result of an operator's function to the graph."""
     if isinstance(made, View):
         reading.view(proto.output[0], proto.input[0], made.shape, made.dtype)
         return
     if isinstance(made, Product):
         problem = made.problem
-        # A kernel reads as many numbers as the problem has, whatever was handed over.
+        # A kernel reads as many numbers as the problem says, so shapes are checked here.
         for place, tensor in zip(made.inputs, (*problem.tensors[:2], *problem.epilogue_arrays), strict=True):
             if prod(node.shape(place)) != tensor.elements:
                 raise node.refuse(f"input {place} has shape {node.shape(place)}, and {tensor.elements} are needed")
@@ -37,7 +37,7 @@ def add(reading: Reading, proto: onnx.NodeProto, node: Node, made: Made) -> None
 
 
 def _text(reading: Reading, proto: onnx.NodeProto, node: Node, made: Text) -> None:
-    """A program."""
+    """Adds a program."""
     declared = {name: node.dtype(place) for name, place in made.inputs.items()}
     declared |= {name: OF_NUMPY[numbers.dtype.name] for name, numbers in made.made.items()}
     declared |= dict(zip(made.outputs, made.dtypes))
@@ -74,7 +74,7 @@ def _text(reading: Reading, proto: onnx.NodeProto, node: Node, made: Text) -> No
 def _without_empty(
     reading: Reading, program: Program, made: Text, wanted: list[tuple[str, str]], dtypes: Mapping[str, str]
 ) -> tuple[Program, list[tuple[str, str]]]:
-    """The program and the outputs without what has no elements, which is known then."""
+    """The program and the outputs without arrays of no elements, which are known already."""
     none = {dim for dim, extent in made.extents.items() if not extent}
     shapes = dict(zip(made.outputs, made.shapes))
     outer, rest = dict(wanted), []

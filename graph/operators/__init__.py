@@ -14,6 +14,6 @@ from graph.operators.points import CASTS, POINTS
 from graph.operators.refused import REFUSED
 from graph.operators.sums import SUMS
 
-# Operators that move bytes, or know what they mean, so that they take numbers of dtypes that no program computes with.
+# Operators that move bytes, or that decode them. They take dtypes with which no program can compute.
 MOVING = frozenset((*MOVES, *CASTS))
 OPERATORS: Mapping[str, Callable[[Node], Made]] = {**POINTS, **PLACES, **SUMS, **REFUSED}

@@ -1,9 +1,9 @@
-"""What is decided of a model before there is any text: models to models, and plans.
+"""Decisions about a model before there is any text: passes from models to models, and plans.
 
 Read in this order:
 
-    repeated  steps that do what an earlier one did
-    idioms    chains of maps that are shorter in other words
+    repeated  steps that repeat an earlier one
+    idioms    chains of maps that are one function
     fuse      maps that become a product's epilogue
     strided   products that read arrays in place
     group     other maps, joined with their readers

@@ -82,7 +82,7 @@ def _epilogue(model: Model, step: Step, reader: Step) -> tuple[Problem, tuple[st
     problem, program = step.work, reader.work
     assert isinstance(problem, Problem) and isinstance(program, Sized)
     if problem.output_dtype not in (problem.sum_dtype, "f32"):
-        # The map reads rounded and saturated numbers, and an epilogue what stands before that.
+        # The map reads rounded and saturated numbers, but an epilogue reads the sums before that.
         return Stopped(f"its stores round to {problem.output_dtype}")
     statement, result = _one_map(program), program.assigned[-1]
     if statement is None:
@@ -115,11 +115,11 @@ def _epilogue(model: Model, step: Step, reader: Step) -> tuple[Problem, tuple[st
 
 
 def _one_map(program: Sized) -> Statement | None:
-    """The statement that a program of maps is when each is computed where it is read; None for any other program."""
+    """The one statement of a program of maps, after each is computed where it is read; None for any other program."""
     statements = list(program.program.statements)
     if len(program.outputs) != 1 or any(isinstance(each.value, Reduce) for each in statements):
         return None
-    # What lies between is computed in f32 in an epilogue.
+    # An epilogue computes intermediate values in f32.
     if any(array.dtype != "f32" for array in program.assigned if array.name not in program.outputs):
         return None
     while len(statements) > 1:
@@ -131,7 +131,7 @@ def _one_map(program: Sized) -> Statement | None:
 
 
 def _before_rounding(statement: Statement, dtype: str) -> Expression | None:
-    """What the stores of a product of bytes round as they do: y of u8(clamp(round(y), 0, 255)); None where none do."""
+    """The value that a product's byte stores round in the same way: y in u8(clamp(round(y), 0, 255)); else None."""
     match statement.expression:
         case Apply(cast, (Apply("clamp", (Apply("round", (value,)), Number(low), Number(high))),)):
             return value if cast == dtype and (low, high) == _BYTES.get(dtype) else None
@@ -190,7 +190,7 @@ class _Reading:
         return ApplyValue(part.function, tuple(arguments))
 
     def access(self, part: Access, as_f32: bool = False) -> Value | Stopped:
-        """What an element is. as_f32: whether it is read as one, whatever it is."""
+        """An element as a value of the epilogue. as_f32: whether it is read as f32, whatever its dtype is."""
         name, given = self.sources[part.array], self.given[part.array]
         walks = (self.extents[i.name] if isinstance(i, Dim) else 1 if i == Number(0) else 0 for i in part.at)
         if part.outside is not None or tuple(walks) != given.shape:

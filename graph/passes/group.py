@@ -16,12 +16,12 @@ from tiling.program.infer import Sized, sized
 from tiling.program.language import Declaration, Program, Reduce
 from tiling.program.rewrite.rename import renamed
 
-# Beyond so many statements a kernel is slow to compile, and its loops share too few rows to gain.
+# The most statements of a program. A larger kernel is slow to compile, and its loops share too few rows to gain.
 MOST_STATEMENTS = 16
 
 
 def grouped_maps(model: Model, readers: Callable[[Step], bool] = lambda step: True) -> Model:
-    """The model with maps joined to their readers, where these are such."""
+    """The model with maps joined to their readers. readers: which steps may take maps."""
     steps = list(model.steps)
     place = len(steps) - 1
     while place >= 0:
@@ -34,7 +34,7 @@ def grouped_maps(model: Model, readers: Callable[[Step], bool] = lambda step: Tr
 
 
 def _joined(model: Model, steps: list[Step], place: int) -> tuple[int, list[Step]] | None:
-    """The steps where one map that step `place` reads is part of it, and where that step then stands."""
+    """The steps after one map that step `place` reads is joined to it, and the new place of that step."""
     reader = steps[place]
     if not isinstance(reader.work, Sized):
         return None
@@ -99,7 +99,7 @@ def _names(program: Sized) -> list[str]:
 
 
 def _fresh(name: str, taken: set[str]) -> str:
-    """A name like this one that is not taken, which it is then."""
+    """A new name like this one, which counts as taken from now on."""
     found, number = name, 2
     while found in taken:
         found, number = f"{name.rstrip('0123456789_')}_{number}", number + 1

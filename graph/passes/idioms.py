@@ -1,4 +1,4 @@
-"""Activations that a model spells out, as the one function that they are.
+"""Replaces activations that a model spells out by the one function that they compute.
 
     y * sigmoid(y)                                    silu(y)
     0.5 * y * (1 + erf(y / 1.41421356))               gelu(y)
@@ -47,7 +47,7 @@ def shortened(value: Value) -> Value:
 
 
 def _matches(pattern: object, value: Value, y: Value | None) -> Iterator[Value]:
-    """What _Y stands for in each way in which the value has this form. y: what it must be, if that is decided."""
+    """The values of _Y with which the value has this form. y: the value that _Y must have, if that is decided."""
     if isinstance(pattern, _Any):
         if y is None or y == value:
             yield value
@@ -74,7 +74,7 @@ def _unordered(wanted: list[object], given: list[Value], y: Value | None) -> Ite
         assert y is not None
         yield y
         return
-    # A number does not say what y is: so it comes last.
+    # A number does not decide what y is, so it comes last.
     first = next((place for place, part in enumerate(wanted) if not isinstance(part, Number)), 0)
     for place, value in enumerate(given):
         for found in _matches(wanted[first], value, y):

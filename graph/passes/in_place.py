@@ -1,10 +1,10 @@
-"""Has what is joined written where it belongs: a concatenation whose parts lie in its output copies nothing.
+"""Has the parts of a concatenation written to their places in its output, so that the concatenation copies nothing.
 
     a = conv(x); b = conv(z)                a, b = the first and the second half of y, or of each row of y
     y = concat(a, b) along c        ->      a = conv(x); b = conv(z)
 
-A part may have other readers: its numbers stay where they are as long as the output lives. A part that has another
-place already is copied. A join of parts that lie beside each other already, in a larger one, is a view.
+A part may have other readers: it stays in its place as long as the output lives. A part that already has another place
+is copied. A join of parts that already lie side by side in a larger array is a view.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def joined_in_place(model: Model) -> Model:
     waiting = [(step.outputs, join) for step in model.steps for join in _joins(step)]
     known = {(outputs, join.array.name) for outputs, join in waiting}
     while waiting:
-        # Large ones first: a smaller one may be a part of them. Of equal ones the first.
+        # Larger outputs first: a smaller one may be a part of them. Equal ones stay in order.
         outputs, join = found = max(waiting, key=lambda each: prod(each[1].array.shape))
         waiting.remove(found)
         before = next(step for step in model.steps if step.outputs == outputs)
@@ -173,9 +173,10 @@ def _copy(array: Array) -> Sized:
 
 
 def _may_move(model: Model, join: Step, name: str, columns: bool, writers: bool = True) -> bool:
-    """Whether an array may lie in another one: all of its memory, which no caller hands over and no region writes.
+    """Whether an array may be placed in another one. No caller may hand over its memory, and no region may write it.
 
-    columns: in its rows, where every step that touches it must take that. writers: whether a step must write it.
+    columns: it becomes columns of the other array, so every step that touches it must support that. writers: whether
+    some step must write it.
     """
     *_, root = chain = model.chain(name)
     others = () if name in join.outputs else join.outputs

@@ -1,4 +1,4 @@
-"""What programs join: statements whose value is one array after the other along an axis.
+"""Finds joins in programs: statements whose value is one array after the other along an axis.
 
     c[i,j] = where(j < 16, a[i,j], b[i,j - 16])          parts: a from element 0 on, b from element 16 on
 
@@ -84,6 +84,6 @@ def _pieces(value: Expression) -> Pieces | None:
     before, after = _pieces(first), _pieces(rest)
     if before is None or after is None or not isinstance(dim, Dim) or not isinstance(end, Number):
         return None
-    # Where a half ends, its last array does.
+    # The last array of a half ends where the half ends.
     (last, _) = before[-1]
     return [*before[:-1], (last, (dim.name, int(end.value))), *after]

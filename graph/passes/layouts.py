@@ -2,8 +2,8 @@
 
     conv, relu, pool, conv        kernels for channels last, between a conversion of x and one of y, if that is faster
 
-A convolution's kernels differ in speed between the two layouts. Programs read and write either one. A conversion costs
-what its bytes cost. The sum is least by a minimum cut: steps on one side of it keep channels last.
+A convolution's kernels differ in speed between the two layouts. Programs read and write either one. The cost of a
+conversion follows from its bytes. A minimum cut finds the least total time: steps on one side keep channels last.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _is_free(step: Step) -> bool:
 
 
 def _images(model: Model) -> frozenset[str]:
-    """The arrays that may lie either way: nothing but steps of this model read them, each in their own shape."""
+    """The arrays that may have either layout: only steps of this model read them, and each in the array's own shape."""
     written = {model.root(name) for step in model.steps for name in step.outputs}
     found = {name for name in written if _is_image(model.arrays[name].shape)}
     found -= {model.root(name) for name in model.outputs}
@@ -86,7 +86,7 @@ def _is_image(shape: Shape) -> bool:
 def _other_order(step: Step) -> Iterator[tuple[int, Shape, Shape, Shape]]:
     """The inputs of a convolution whose axes have another order with channels last.
 
-    Of each its place, that order, its shape, and its shape as an image.
+    For each: its place, that order, its shape, and its shape as an image.
     """
     work = step.work
     assert isinstance(work, Problem)

@@ -19,9 +19,9 @@ from tiling.program.rewrite.anchored import Anchored
 
 
 def with_narrow_products(model: Model, read: Callable[[Sized, frozenset[str]], Anchored | str]) -> Model:
-    """The model with a product in place of each sum of products that is no f32. What blocks have goes by rules.
+    """The model with a product in place of each sum of products in another dtype than f32. Blocks stay as they are.
 
-    read: a program around its anchor, or why it has none, by the names of those inputs whose numbers are known.
+    read: gives a program around its anchor, or why it has none, for the names of inputs with known numbers.
     """
     steps: list[Step] = []
     for step in model.steps:
@@ -39,7 +39,7 @@ def with_narrow_products(model: Model, read: Callable[[Sized, frozenset[str]], A
 
 
 def _split(model: Model, step: Step, found: Anchored) -> tuple[Model, list[Step]] | None:
-    """The parts of a step, in a model that has their arrays; None where computed weights lie in another order."""
+    """The parts of a step, in a model with their arrays; None where computed weights lie in another order."""
     assert isinstance(step.work, Sized)
     anchor, stores = found.anchor, found.stores
     outputs = (array.name for array in step.work.assigned if array.name in step.work.outputs)

@@ -1,4 +1,4 @@
-"""Computes once what several steps compute, and has steps read an array by its own name.
+"""Removes steps that repeat an earlier one, and has steps read each array by its own name.
 
 a = relu(x);  b = relu(x);  c = identity(b);  y = a + c        a = relu(x);  y = a + a
 """
@@ -19,7 +19,7 @@ _FEW = 64
 def without_repetitions(model: Model) -> Model:
     """The model without steps that do what an earlier one did with the same arrays.
 
-    Those in blocks stay: what a loop keeps is another array in each of its iterations, and nowhere else.
+    Steps in blocks stay: an array that a loop keeps differs in each iteration.
     """
     first: dict[Hashable, Step] = {}
     steps: list[Step] = []
@@ -45,7 +45,7 @@ def _own(model: Model, name: str) -> str:
 
 
 def _read(model: Model, name: str) -> Hashable:
-    """What is read by a name: two that read the same numbers from the same memory are equal."""
+    """A key of the numbers that a name reads: equal for two names of the same numbers in the same memory."""
     numbers = model.known(name)
     if numbers is not None and numbers.size <= _FEW:
         return numbers.dtype.str, numbers.tobytes()

@@ -1,4 +1,4 @@
-"""Has matrix products read and write arrays where they lie, so that nobody splits, transposes or scales these first.
+"""Has matrix products read and write arrays where they lie, so that no step splits, transposes or scales them first.
 
     q[l,m,k] = 0.1 * x[m, 64*l + k]
     s[l,m,n] = sum[k] q[l,m,k] * b[l,k,n]         ->      s[l,m,n] = 0.1 * sum[k] x[m, 64*l + k] * b[l,k,n]
@@ -35,7 +35,7 @@ Strides = Mapping[str, int]  # of each axis of a product's array
 class Lying:
     """Where the numbers of a product's factor lie: in `array`, the first at element `begin`.
 
-    factor: what they are to be multiplied by.
+    factor: the number by which they are multiplied.
     """
 
     array: str
@@ -110,7 +110,7 @@ def _moving(work: Problem, to: str | None, order: str | None) -> Sized | None:
 
 
 def _chain(model: Model, lying: Lying, extents: Mapping[str, int]) -> list[Lying]:
-    """Where the numbers lie, and where they lay before programs moved and scaled them, as far back as that is known."""
+    """Where the numbers lie now, and before that in each array from which a program has moved or scaled them."""
     nearer = _one_back(model, lying, extents)
     return [lying, *(_chain(model, nearer, extents) if nearer else ())]
 
@@ -189,7 +189,7 @@ def _moved(model: Model, sources: Mapping[str, str], value: object) -> tuple[Acc
 
 
 def _number(model: Model, sources: Mapping[str, str], part: Expression) -> float | None:
-    """The number that a value is at every point; None where it has several, or nobody knows it."""
+    """The number that a value has at every point; None where it varies or is not known."""
     if isinstance(part, Number):
         return float(part.value)
     if not isinstance(part, Access) or part.array not in sources:
@@ -218,7 +218,7 @@ def _flat(shape: tuple[int, ...]) -> list[int]:
 
 
 def _order(strides: Strides, extents: Mapping[str, int]) -> str | None:
-    """The order of axes, and how long they are in memory, that have these strides; None where none has."""
+    """The order and the lengths in memory of axes with these strides; None where there are none."""
     if not all(strides[axis] for axis in strides if extents[axis] > 1):
         return None
     order = sorted(strides, key=lambda axis: (extents[axis] > 1, -strides[axis]))
@@ -234,7 +234,7 @@ def _order(strides: Strides, extents: Mapping[str, int]) -> str | None:
 
 
 def _times(problem: Problem, factor: float) -> Problem | None:
-    """The product with its sums multiplied by a number; None where its epilogue cannot be so."""
+    """The product with its sums multiplied by a number; None where its epilogue does not allow it."""
     if factor == 1:
         return problem
     value: Value = problem.epilogue.value if problem.epilogue else Sum()

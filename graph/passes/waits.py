@@ -2,7 +2,7 @@
 
     Waits().before(Deed((Touch("arena", 0, 4096, True),), alone=False)) -> whether all wait first
 
-Steps that share no memory run on without a wait, and so do those that one thread does one after the other.
+Steps that share no memory need no wait, and neither do steps that all run on the first thread.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Touch:
     width: int = 0
 
     def meets(self, other: Touch) -> bool:
-        """Whether the order of both matters."""
+        """Whether the order of both accesses matters."""
         apart = self.memory != other.memory or self.end <= other.begin or other.end <= self.begin
         return not (apart or self._beside(other)) and (self.writes or other.writes)
 
@@ -39,7 +39,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Deed:
-    """What a step touches. alone: the first thread does all of it; else every thread does a part."""
+    """The memory that a step touches. alone: the first thread does all of the step; else every thread does a part."""
 
     touches: tuple[Touch, ...]
     alone: bool

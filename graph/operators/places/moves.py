@@ -66,7 +66,7 @@ def _concat(node: Node) -> Made:
     axes = len(node.shape())
     axis = node.axis(node.attribute("axis", 0), axes)
     dims = node.dims(axes)
-    # What has no elements adds none.
+    # An array without elements adds nothing.
     places = [place for place in range(len(node.inputs)) if node.shape(place)[axis]]
     begins, parts = [0], []
     for place in places:
@@ -84,7 +84,7 @@ def _concat(node: Node) -> Made:
 
 
 def _one_of(parts: list[str], begins: list[int], dim: str) -> str:
-    """The part that a dim is in, by halves: so many parts nest only a few brackets. begins: of each part, in order."""
+    """The part that a dim is in, found by halves, so that many parts need few nested brackets. begins: of the parts."""
     if len(parts) < 2:
         return "".join(parts)
     half = len(parts) // 2

@@ -15,7 +15,7 @@ _MOST_TERMS = 4  # taps that are written out; more are a sum
 
 @dataclass(frozen=True)
 class _Size:
-    """What is wanted of the axes: how long each becomes, by which factor, and what part of it is taken."""
+    """The wanted sizes: for each axis its new length, its factor, and the part of it that is taken."""
 
     outs: Shape
     scales: tuple[float, ...]
@@ -133,7 +133,8 @@ def _taps(node: Node, place: np.ndarray, extent: int, scale: float) -> tuple[np.
         }
         rounded = roundings[rounding]()
         return np.clip(rounded, 0, extent - 1).astype(np.int64)[None], np.ones((1, len(place)), np.float32)
-    # An output between two numbers reads those around it; one that lies on a number counts as right of the one before.
+    # An output between two numbers reads the numbers around it. An output on a number counts as to the right of the one
+    # before.
     base = np.ceil(place) - 1
     part = place - base
     wide = (
@@ -158,7 +159,7 @@ def _taps(node: Node, place: np.ndarray, extent: int, scale: float) -> tuple[np.
 
 
 def _cubic(distance: np.ndarray, a: float) -> np.ndarray:
-    """The kernel of Keys: weights of numbers so far away."""
+    """Keys' cubic kernel: the weights of numbers at these distances."""
     near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
     far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
     return np.where(distance <= 1, near, np.where(distance < 2, far, 0))

@@ -33,7 +33,7 @@ def _gather_nd(node: Node) -> Made:
     return Text("; ".join(text), {"x": 0, "t": 1}, extents, (node.dtype(),))
 
 
-# How updates that meet at one place are combined: a reduction, what there is without, and both together.
+# How updates at one place are combined: a reduction, its value without an update, and the function of both.
 _REDUCTIONS = {
     "add": ("sum", "0", "{} + {}"),
     "mul": ("prod", "1", "{} * {}"),
@@ -131,7 +131,7 @@ def _top_k(node: Node) -> Made:
     out = at(["place" if number == axis else dim for number, dim in enumerate(dims)])
     better = ">" if node.attribute("largest", 1) else "<"
     before = f"x{other} {better} x{here} or x{other} == x{here} and o < {dims[axis]}"
-    if node.dtype() in FLOATS:  # what is no number is the largest
+    if node.dtype() in FLOATS:  # NaN counts as the largest
         one, two = f"x{other} != x{other}", f"x{here} != x{here}"
         mine = f"({one}) and x{here} == x{here}" if better == ">" else f"({two}) and x{other} == x{other}"
         before += f" or {mine} or {one} and {two} and o < {dims[axis]}"

@@ -1,7 +1,7 @@
 """Casts between all dtypes, and the quantisation of floats.
 
-Floats of 8 and 4 bits are tables: what each code means, and for the way back the least number of each code, as their
-codes are in the order of their values. The code of x so is the number of those that |x| reaches.
+Floats of 8 and 4 bits are tables: the value of each code, and for encoding the least number of each code. Codes are in
+the order of their values, so the code of x is how many of these least numbers |x| reaches.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _RANGES = SHORT | {"u8": (0, 255), "s8": (-128, 127), "u16": (0, 65535), "s16": 
 class Codes:
     """The codes of a dtype of a few bits.
 
-    meaning: the f32 of each code. least: for each code from 1 on the least number, in f64, that becomes it; the last
-    one is of what lies beyond the largest number. negative: what is added for a negative number. none, beyond: the
-    codes of no number, and of what is too large.
+    meaning: the f32 of each code. least: for each code from 1 on the least number, in f64, that is rounded to it; the
+    last entry is for numbers that are too large. negative: added to the code of a negative number. none, beyond: the
+    codes of NaN, and of numbers that are too large.
     """
 
     meaning: np.ndarray
@@ -61,7 +61,7 @@ def codes_of(dtype: str, rounding: str = "nearest") -> Codes:
     else:
         least = high if rounding == "down" else np.nextafter(low, np.inf)
     if dtype == "f4e2m1":
-        return Codes(meaning, least, 8, 8, 7)  # there is no infinity, and of no number onnx makes -0
+        return Codes(meaning, least, 8, 8, 7)  # there is no infinity, and onnx turns NaN into -0
     if dtype.endswith("fnuz"):
         return Codes(meaning, least, 128, 128, 128)
     none = int(np.asarray([np.nan], np.float32).astype(kind).view(np.uint8)[0]) & (255 if unsigned else 127)
@@ -103,11 +103,11 @@ def encoded(
     if not saturate:
         code = f"where({code} == {len(least)}, {codes.beyond}, {code})"
     sign = f"e{here} < 0 or e{here} == 0 and 1.0 / e{here} < 0"
-    if wanted.endswith("fnuz"):  # there is no -0, and its code is that of no number
+    if wanted.endswith("fnuz"):  # there is no -0: its code means NaN
         code = f"where(e{here} < 0 and n{here} > 0 and {code} < 128, 128 + {code}, {code})"
     elif codes.negative:
         code = f"where({sign}, {codes.negative} + {code}, {code})"
-    if not codes.negative:  # of powers of 2 infinity is no number
+    if not codes.negative:  # in powers of 2 infinity becomes NaN
         return (
             f"{text}y{here} = where(e{here} - e{here} != 0, {codes.none}, {code})",
             {"least": table},
@@ -152,7 +152,7 @@ def _same_width(*dtypes: str) -> bool:
 
 
 def along(node: Node, place: int, dims: list[str], axis: int, block: int = 0) -> str:
-    """Where a scale or a zero point is read: one number for all, one for each position along an axis, or of blocks."""
+    """Where a scale or a zero point is read: one number for all, for each position along an axis, or for each block."""
     shape = node.shape(place)
     if max(shape, default=1) == 1 and len(shape) < 2:
         return at(["0"] * len(shape))
@@ -178,7 +178,7 @@ def _quantize(node: Node) -> Made:
     inputs = {"x": 0, "s": 1}
     value = f"{source}({source}(x{at(dims)}) / {source}(s{along(node, 1, dims, axis, block)}))"
     if wanted in FLOATS_OF_BITS:
-        if node.has(2):  # which is 0, and makes 0 of -0
+        if node.has(2):  # the zero point is 0, and adding it turns -0 into 0
             value = f"({value} + 0.0)"
         text, tables, extents = encoded(dims, value, source, wanted, bool(node.attribute("saturate", 1)))
         return Text(text, inputs, extents | dict(zip(dims, shape)), (wanted,), made=tables)

@@ -11,7 +11,7 @@ from graph.model.node import Made, Node, Text, View, at, broadcast
 from tiling.program.dtypes import FLOATS, INTEGERS
 from tiling.program.read import LARGEST_NUMBER
 
-_NO_BOUND = {"s64": 2**63 - 1, "s32": 2**31 - 1}  # of floats an infinity is larger than the largest number
+_NO_BOUND = {"s64": 2**63 - 1, "s32": 2**31 - 1}  # floats need none: infinity is larger than the largest number
 _INPUTS = "abcdefghmnorsvwxz"  # names of inputs in a text: none is a dim
 
 
@@ -46,13 +46,13 @@ def _value(value: str, dtype: str | None = None) -> Callable[[Node], Made]:
 
 
 def _chained(between: str, last: str = "{}") -> Callable[[Node], Made]:
-    """Any number of inputs, two by two: `between` has a field for what was found, and one for the next."""
+    """Any number of inputs, two by two: `between` has a field for the result so far, and one for the next input."""
 
     def made(node: Node) -> Made:
         return elementwise(node, last.format(halves([f"{{{place}}}" for place in range(len(node.inputs))])))
 
     def halves(values: list[str]) -> str:
-        # A function of many values nests only a few brackets; a sum goes in order.
+        # Other functions join by halves, so that brackets nest only a few levels; a sum keeps its order.
         if len(values) == 1 or "(" not in between:
             return functools.reduce(between.format, values)
         half = len(values) // 2
@@ -69,7 +69,7 @@ def _mean(node: Node) -> Made:
 def _div(node: Node) -> Made:
     if node.dtype() in FLOATS:
         return elementwise(node, "{0} / {1}")
-    # // rounds down, and the standard towards zero.
+    # // rounds down, but the standard rounds towards zero.
     down = "{0} // {1}"
     return elementwise(node, f"{down} + where(({{0}} < 0) != ({{1}} < 0) and {{0}} % {{1}} != 0, 1, 0)")
 
@@ -95,7 +95,8 @@ def _pow(node: Node) -> Made:
     return elementwise(node, f"{node.dtype()}(pow({base}, {{1}}))")
 
 
-# 2 to the power of 64 is the first that does not fit. Of 0, 1 and -1 every power fits: it is that of 64 or 65.
+# 2 to the power of 64 is the first power that does not fit. For 0, 1 and -1 every power fits, and equals the 64th or
+# 65th.
 _MOST_FACTORS = 65
 
 
@@ -180,7 +181,7 @@ _SOFTPLUS = "max({0}, 0) + log1p(exp(-abs({0})))"
 
 def _shift(node: Node) -> Made:
     up = node.attribute("direction", b"").decode() == "LEFT"
-    # A negative count leaves as much as one that is too large.
+    # A negative count has the same result as one that is too large.
     count = "{1}" if node.dtype()[0] == "u" else "where({1} < 0, 64, {1})"
     return elementwise(node, f"shl({{0}}, {count})" if up else f"shr({{0}}, {count})")
 

@@ -48,7 +48,7 @@ def _tf_idf(node: Node) -> Made:
         if terms:
             counted.append(f"where(length[o] == {n}, {' + '.join(terms)}, 0)")
     made |= {"length": length_of, "place": place_of}
-    # Of n-grams of one length there may be fewer than of another: every place is one of the longest pool's.
+    # There may be fewer n-grams of one length than of another: every position is one in the longest pool.
     count = " + ".join(counted) or "0"
     text.append(f"z[{row}o] = {count}")
     value = f"z[{row}o]"

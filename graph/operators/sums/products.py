@@ -12,8 +12,8 @@ from graph.model.windows import groups_of, transposed_windows, windows
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 
-# A weight is packed once. Where the second factor of a product is computed, packing costs as much as reading it, and so
-# few rows do not pay for it.
+# A weight is packed once. Where the second factor of a product is computed in the call, each call packs it, which costs
+# as much as reading it: with fewer rows than this, packing does not pay.
 _FEW_ROWS = 4
 
 

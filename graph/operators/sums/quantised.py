@@ -1,7 +1,7 @@
-"""Products of whole numbers: sums are exact, and one factor quantises them.
+"""Products of whole numbers: sums are exact, and one factor requantises them.
 
-Zero points of known weights are taken off now, and that of x from the sums: bytes are multiplied. Else all are taken
-off first.
+With known weights, their zero points are subtracted now, and the zero point of x is subtracted from the sums: bytes are
+multiplied. Else all zero points are subtracted before the product.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Bytes:
         return cls(found.astype(np.int8), axis % factor.ndim, 128 * (node.dtype(x) == "s8"), zero, zero_of_x)
 
     def rest(self, node: Node, dim: str) -> tuple[str, dict[str, np.ndarray], dict[str, int]]:
-        """What is added to a sum, the table that it reads, and the inputs."""
+        """The term that is added to a sum, the table that the term reads, and its inputs."""
         total = self.factor.sum(tuple(a for a in range(self.factor.ndim) if a != self.axis), dtype=np.int32)
         if self.zero is None:
             zero = f"z{at(['0'] * len(node.shape(self.place)))}"
@@ -141,10 +141,10 @@ class _Sums:
 def _in_f32(
     node: Node, known: _Bytes | None, scales: tuple[int, int, int], zero: int, bias: int
 ) -> tuple[np.ndarray, np.ndarray, int] | None:
-    """What is added to a sum, by what it is then multiplied, and the zero point, where f32 has the same results.
+    """The addend of a sum, its factor, and the zero point, where f32 gives the same results; else None.
 
-    It has where all is known, and every sum that bytes can give is a whole number up to 2^24, before and after the
-    addition: such are exact, and `round_mul` rounds their product once. Products beyond its range saturate.
+    That is so where all three are known, and every possible sum of bytes is a whole number up to 2^24, before and after
+    the addition: f32 holds it exactly, and `round_mul` rounds its product once. Larger products saturate.
     """
     numbers = [found for found in (node.known[place] for place in scales) if found is not None]
     added = node.known[bias] if node.has(bias) else np.zeros(1, np.int32)

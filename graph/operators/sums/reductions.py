@@ -14,7 +14,7 @@ def _kept(node: Node, axes: list[int], keep: bool) -> Shape:
 
 
 def _reduction(kind: str, value: str = "{}", last: str = "", before: str = "") -> Callable[[Node], Made]:
-    """A reduction of a value of each element, and a value of what it gives. Fields: the element, or what was found."""
+    """A reduction of a value of each element, and a value of its result. Fields: the element, or the result."""
 
     def made(node: Node) -> Made:
         shape = node.shape()
@@ -45,7 +45,7 @@ def _reduction(kind: str, value: str = "{}", last: str = "", before: str = "") -
     return made
 
 
-# An infinite m would make inf - inf of what is infinite.
+# With an infinite m, infinite elements would become inf - inf, which is NaN.
 _LOG_SUM_EXP = (
     "m{rest} = max{over} x{all}; c{rest} = where(abs(m{rest}) == inf, 0, m{rest}); "
     "s{rest} = sum{over} exp(x{all} - c{rest}); y{rest} = log(s{rest}) + c{rest}"
@@ -69,7 +69,7 @@ def _position(kind: str) -> Callable[[Node], Made]:
 
 
 _SOFTMAX = "m{rest} = max{over} x{all}; e{all} = exp(x{all} - m{rest}); d{rest} = sum{over} e{all}; "
-# The standard defines it by operators of x's dtype: so a narrow one is rounded to in between.
+# The standard defines it by operators of x's dtype, so a narrow x rounds each intermediate result.
 _NARROW_SOFTMAX = "e: {t}; d: {t}; " + _SOFTMAX.replace("exp(x{all} - m{rest})", "exp({t}(x{all} - m{rest}))")
 
 

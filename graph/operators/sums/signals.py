@@ -58,7 +58,7 @@ def _dft(node: Node) -> Made:
     re, im = f"x{before[0]}", f"x{before[1]}"
     first = f"{re} * c[{here},o]" + ("" if real else f" - {im} * s[{here},o]")
     second = f"{re} * s[{here},o]" + ("" if real else f" + {im} * c[{here},o]")
-    # Sums are of f64: many numbers of a transform are 0 but for rounding, and so stay near it.
+    # Sums are in f64: many results of a transform are 0 except for rounding, and so stay near 0.
     made: dict[str, np.ndarray] = {"c": cos, "s": sin}
     extents = dict(zip(dims, shape)) | {here: count, last: 2, "o": used}
     if inverse and one:
