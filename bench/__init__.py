@@ -17,8 +17,8 @@ In this folder, and in its rooms:
     search_cost  the command `python -m bench.search_cost`
     programs     the command `python -m bench.programs`
     trained      the command `python -m bench.trained`
-    run/         layers measured: conditions, contests, a journal of what was found
-    report/      what was measured, as tables, pages, pictures and data
+    run/         measures layers: conditions, contests, a journal of results
+    report/      results as tables, pages, pictures and data
     studies/     questions asked one at a time: each is a command of its own
     peers/       other libraries behind one interface
 

@@ -116,7 +116,7 @@ def _publish(found: Finding, known: Conditions, options: argparse.Namespace, end
     if not found.results:
         return missing
     show(sections(found.results), missing)
-    # A part of a run belongs into a report, which says so, but not in the place of the last whole one.
+    # A part of a run may make a report, which says so, but must not replace the last whole report.
     readme = None if ended else options.readme
     for sentence in publish(Run(known, tuple(found.results), tuple(missing)), options.report, STEM, readme):
         print(sentence, file=sys.stderr)

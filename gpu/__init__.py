@@ -3,7 +3,7 @@
 In this folder:
 
     calibrate   the command `python -m gpu.calibrate`
-    passes/     a program's loops become those of blocks, warps and threads
+    passes/     turn loops into loops over blocks, warps and threads
     codegen/    a scheme as CUDA, and such loops
     model/      which schedules fit a GPU, and how long each takes
     runtime/    the edge: NVIDIA's compiler and driver, arrays, clocks, processes; and the callable kernel

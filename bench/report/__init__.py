@@ -10,7 +10,7 @@ Read in this order:
     formats   JSON lines and CSV
     markdown  the page of a report, and the table in the README
     svg       a figure as SVG
-    curves    what a search reaches in so many seconds
+    curves    the speed that a search reaches over time
     plots     bars, roofline, and the model's predictions beside the measurements
     html      one page that needs no other file
     written   a table for the terminal, and a folder with all reports

@@ -1,4 +1,4 @@
-"""What searches reach in so many seconds, as one picture."""
+"""The speeds that searches reach over time, as one picture."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def _parsed(line: str) -> dict:
 
 
 def _layer(value: dict) -> LayerResult:
-    """With what every figure of a report relies on."""
+    """A layer's result. Raises FormatError where it breaks a rule on which a report's figures rely."""
     result = _record(LayerResult, value, "result")
     rules = {
         "its first contender is ours": [c.name for c in result.contenders[:1]] == [OURS],

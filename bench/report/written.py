@@ -1,4 +1,4 @@
-"""What a run leaves: a table in the terminal, and a folder with a page, its pictures, and the results for programs."""
+"""The output of a run: a table in the terminal, and a folder with a page, its pictures, and results for programs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def show(found: Sequence[Section], missing: Sequence[tuple[str, str]]) -> None:
 
 
 def publish(run: Run, folder: Path | None, name: str, readme: Path | None) -> list[str]:
-    """Writes what is asked for: the report into `folder`, the table into `readme`; says so. Raises ReportError.
+    """Writes the report into `folder` and the table into `readme`, where given, and says so. Raises ReportError.
 
     A table that compares with peers stays where this run has none.
     """

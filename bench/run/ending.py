@@ -1,4 +1,4 @@
-"""How a study ends that did not come to its end: as other commands do, and with a sentence on a report that failed."""
+"""How a study ends early: as other commands do, and with a sentence where a report could not be written."""
 
 from __future__ import annotations
 

@@ -5,6 +5,6 @@ Read in this order:
     devices  GPUs as data: limits and rates
     space    the schedules to try: under 200 for each dtype, whatever the problem's size
     predict  the time of a scheme by the model, with its parts
-    loops    the same for one without a matrix instruction
-    loops_space  the schedules to try without one
+    loops    the time of a scheme without a matrix instruction
+    loops_space  the schedules to try without a matrix instruction
 """

@@ -1,7 +1,7 @@
 """The analytic model of a scheme that passes take, with or without a matrix instruction: how long it takes on a device.
 
-It counts multiply-adds, what threads or warps read of shared memory, and what is staged: from the L2, from memory, and
-while all threads of a block wait for it. **No device has measured it yet.**
+It counts multiply-adds, the reads of shared memory by threads or warps, and the staging of tiles: bytes from the L2 and
+from memory, and the time in which all threads of a block wait. **No device has measured it yet.**
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, Rest, Stage, Tile
 
 _WARP, _WORD = 32, 4
-# Registers of a thread beside its sums: addresses, and what a step multiplies. NVRTC 13.5 takes 167 for 64 sums, 115 to
+# Registers of a thread beside its sums: addresses, and the factors of a step. NVRTC 13.5 takes 167 for 64 sums, 115 to
 # 124 for 32, 95 to 103 for 16 and 79 to 94 for 4. Held to 128 for 64 sums, it spills where sizes are odd.
 _OTHER_REGISTERS = 85
 _REGISTERS = 1 << 16  # of a multiprocessor

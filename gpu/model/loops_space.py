@@ -36,7 +36,7 @@ _TILES = (
     ((1, 1), (32, 1), (1, 1)),
 )
 _STEPS = (4, 8, 16)  # points of the reduction's longest dim that are staged at a time
-_MOST_WASTED = 2  # a tile may have so many times the points that its dim has
+_MOST_WASTED = 2  # the most points of a tile, as a multiple of its dim's points
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class LoopSchedule:
 
 
 def loop_schedules() -> tuple[LoopSchedule, ...]:
-    """All of them."""
+    """All schedules."""
     return tuple(LoopSchedule(*tile, step) for tile in _TILES for step in _STEPS)
 
 
@@ -88,7 +88,7 @@ def _fits(problem: Problem, schedule: LoopSchedule) -> bool:
 
 
 def _summed(problem: Problem) -> tuple[str, ...]:
-    """The summed dims, that of which a step takes several points first."""
+    """The summed dims. The first is the dim of which a step takes several points."""
     order = sorted(problem.reductions, key=lambda dim: dim in {w.tap for w in problem.windows})
     return tuple(order)
 

@@ -1,4 +1,4 @@
-"""Which valid schemes passes make a kernel of a GPU from."""
+"""Checks that passes can make a GPU kernel of a valid scheme."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _bound(scheme: Scheme, worker: str) -> list[Tile]:
 
 
 def _check_worker(scheme: Scheme, place: int, tile: Tile) -> None:
-    """Blocks stand outermost, warps and lanes around the register tile."""
+    """Checks that blocks stand outermost, and warps and lanes around the register tile."""
     if tile.worker not in _WORKERS:
         raise SchemeError(f"{tile}: workers of a scheme without M are {', '.join(_WORKERS)} on a GPU")
     before = scheme.specifiers[:place]

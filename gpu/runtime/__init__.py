@@ -7,5 +7,5 @@ In its rooms, and in this folder:
     kernel          the callable on a device
     arrays          copies NumPy's arrays to the device and back
     export          a kernel's files for programs without Python
-    export_program  the same of a program's kernels
+    export_program  the files of a program's kernels
 """

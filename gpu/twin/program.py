@@ -52,7 +52,7 @@ class ProgramTwin:
         return placed[: len(arrays)], bool(outside[0])
 
     def _sizes(self, placed: list[np.ndarray], known: Mapping[str, int]) -> list[int]:
-        """The bytes that a call uses of each array."""
+        """The bytes of each array that a call uses."""
         buffers = (*self.program.arrays, *self.program.between)
         counts = [prod(size.at(known) for size in buffer.sizes) for buffer in buffers]
         return [count * ELEMENTS[buffer.dtype].numpy.itemsize for count, buffer in zip(counts, buffers)]

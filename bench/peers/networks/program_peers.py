@@ -1,4 +1,4 @@
-"""Other libraries on a program: PyTorch operator by operator, its inductor, and what runs PyTorch's export of it."""
+"""Other libraries on a program: PyTorch operator by operator, its inductor, and libraries that run its exports."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _called(operator: Callable[[], Any]) -> Ready:
 
 
 def _by_export(peer: str) -> Callable[[Workload, Arrays, np.ndarray, int], Ready]:
-    """Runs what PyTorch's exporter makes of a program."""
+    """Runs a program as PyTorch's exporter writes it."""
 
     def ready(work: Workload, inputs: Arrays, y: np.ndarray, threads: int) -> Ready:
         import torch

@@ -1,4 +1,4 @@
-"""How fast so many bytes can be read and written here: what a program that waits for memory is compared with."""
+"""How fast this machine reads and writes so many bytes: the bound for programs that wait for memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECONDS = 0.05
 
 
 def least_seconds(read: int, written: int, threads: int) -> float:
-    """Seconds that so many cores take to read and to write so many bytes, which all lie as near as they fit.
+    """Seconds that so many cores take to read and to write so many bytes, in the nearest memory that holds all of them.
 
     Each core goes over its part of a buffer of all these bytes again and again. 0.0 for too few bytes to time.
     """

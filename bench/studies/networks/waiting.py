@@ -1,4 +1,5 @@
-"""What a user of a whole model waits for, and what it takes: `python -m bench --models NAME|FILE.onnx … --waiting`.
+"""How long a user of a whole model waits, and the memory it takes: `python -m bench --models NAME|FILE.onnx …
+--waiting`.
 
     compiled with nothing kept, and again ──► saved ──► loaded by Python; built by make and called once by C
 
@@ -21,7 +22,7 @@ from typing import Any
 from cpu.runtime.compiler.toolchain import find_compiler
 from graph.calls.compiled import load_model
 
-# What each may be at most, in seconds and bytes; a process has the time to read its weights besides.
+# The limit of each, in seconds and bytes. The time to read the weights is added to the limit of a process.
 COLD, LOADED, FIRST = 60.0, 0.2, 0.1
 LIBRARY, BESIDE = 2_000_000, 20_000_000
 _TIMES = 9  # processes, of which the median counts
@@ -78,7 +79,7 @@ class Waiting:
 
     @property
     def missed(self) -> list[str]:
-        """What is more than it may be."""
+        """The measurements that are above their limits."""
         facts = [
             (self.cold, COLD, "s to compile"),
             (self.loaded, LOADED, "s to load"),
@@ -139,7 +140,7 @@ def show(models: Sequence[tuple[str, Path]], threads: Sequence[int], dims: Mappi
 
 
 def _ran(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """What a process prints. Raises WaitingError with the last line that it says where it fails."""
+    """The output of a process. Raises WaitingError with its last line where it fails."""
     ended = subprocess.run(command, env=environment, capture_output=True, text=True)
     if ended.returncode:
         said = ended.stderr.strip().splitlines() or [f"exit code {ended.returncode}"]

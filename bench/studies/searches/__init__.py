@@ -1,4 +1,4 @@
-"""How long searches take, and what they reach.
+"""How long searches take, and the speeds that they reach.
 
 Read in this order:
 

@@ -1,6 +1,6 @@
 """How threads copy a tile to shared memory where its rows are not aligned to 4 bytes, as cp.async needs.
 
-Rows of an odd number of 16-bit elements are such, as in an a of (m, 2039) or an image of three channels. A thread reads
+Rows with an odd number of 16-bit elements are not, as in an a of (m, 2039) or an image of 3 channels. A thread reads
 the aligned 16 bytes that hold a chunk's elements, shifts them into place in registers, and writes the chunk at once.
 """
 

@@ -200,7 +200,7 @@ def _each_unit(operand: Operand, body: list[str]) -> list[str]:
     if shares > 1:
         skipped = [f"if (unit >= {count})", "    continue;"] if each * shares > count else []
         body = [f"const unsigned unit = {times('share', each)} + i;", *skipped, *body]
-    # Small units need many copies. Were all of these unrolled, their addresses would take all registers.
+    # Small units need many copies. If all were unrolled, their addresses would take all registers.
     unroll = "#pragma unroll" if count <= MOST_UNROLLED else f"#pragma unroll {max(1, MOST_UNROLLED // shares)}"
     counter = "unit" if shares == 1 else "i"
     head = f"for (unsigned {counter} = 0; {counter} < {each}; ++{counter}) {{"
@@ -220,7 +220,7 @@ def global_offset(
     for axis in axes:
         together = _together(tensor, axis)
         if together is not None:
-            # The tensor has these dims side by side too, so one index will do.
+            # The tensor has these dims side by side too, so one index is enough.
             last = together + len(axis) - 1
             terms.append((axis, tensor.strides[last]))
             indices[together : last + 1] = [None] * len(axis)

@@ -40,13 +40,13 @@ def emit_program(program: Sized) -> ProgramText:
 
 
 def symbol_of(program: Sized) -> str:
-    """The beginning of the names of a program's functions: the arrays that it gives, and a hash of the rest."""
+    """The beginning of the names of a program's functions: its output arrays, and a hash of the rest."""
     what = f"{program.program} {program.dims} {program.inputs} {program.outputs} {program.runtime}"
     return f"program_{'_'.join(program.outputs)[:40]}_{hashlib.sha256(what.encode()).hexdigest()[:12]}"
 
 
 def emit_launch(kernel: Kernel, loop: For, symbol: str, blocks: int = 1) -> tuple[Launch, list[str]]:
-    """A launch and the lines of its function. blocks: that a multiprocessor must have registers for at once."""
+    """A launch and the lines of its function. blocks: how many a multiprocessor must have registers for at once."""
     names = touched(loop.body)
     memory = {b.name: b for b in buffers_of(kernel).values() if b.memory == "global" and b.name in names}
     written = set(stored_to(loop.body))
@@ -75,7 +75,7 @@ def emit_launch(kernel: Kernel, loop: For, symbol: str, blocks: int = 1) -> tupl
 
 
 def _guarding(launch: For) -> set[str]:
-    """The workers of which only the first ones do something."""
+    """The variables of workers of which only the first ones take part in some loop."""
     loops = [s for s in walk(launch.body) if isinstance(s, For) and s.name in _NUMBER_OF and s.kind != "serial"]
     most = {MEMBER: 32, THREAD: threads_of(launch), WARP: threads_of(launch) // 32}
     return {loop.name for loop in loops if loop.stop.offset < most.get(loop.name, 0)}
@@ -86,7 +86,7 @@ def _parameter(buffer: Buffer, written: bool) -> str:
 
 
 def _heading(program: Sized, kernel: Kernel, plain: Kernel) -> list[str]:
-    """What the file says of itself."""
+    """The comment at the head of the file."""
     lines = listing(plain).splitlines()
     between = [s.buffer for s in kernel.body if isinstance(s, Alloc)]
     arrays = [f"{b.name}: {b.dtype}[{', '.join(map(str, b.sizes))}]" for b in kernel.arrays]

@@ -13,7 +13,7 @@ from tiling.loops.language import Number
 from tiling.program.dtypes import FLOATS
 from tiling.text.numbers import shortest
 
-# What an element is in memory, and as a value: an f16 or bf16 is the f32 that it is.
+# The type of an element in memory, and its type as a value: an f16 or bf16 becomes an f32.
 STORED = {"f32": "float", "f64": "double", "f16": "unsigned short", "bf16": "unsigned short", "bool": "unsigned char"}
 STORED |= {"s64": "long long", "u64": "unsigned long long", "s32": "int", "u32": "unsigned"}
 STORED |= {"s16": "short", "u16": "unsigned short", "s8": "signed char", "u8": "unsigned char"}
@@ -23,7 +23,7 @@ VALUE = STORED | {"f16": "float", "bf16": "float", "bool": "int", "f16x2": "unsi
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}  # of floats
 _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _TRUTHS = {"and": "&&", "or": "||"}
-# By which whole numbers floats become narrower ones.
+# The whole numbers through which floats become narrower ones.
 _BY = {"u32": "long long"} | dict.fromkeys(("s8", "u8", "s16", "u16"), "int")
 
 
@@ -32,7 +32,7 @@ def literal(number: Number) -> str:
     value, dtype = number.value, number.dtype
     if dtype not in FLOATS:
         whole = int(value)
-        if whole == -(1 << 63):  # it has no text of its own
+        if whole == -(1 << 63):  # it is no literal in C
             return f"({whole + 1}ll - 1)"
         ending = "ull" if whole >= 1 << 63 else "ll" if not -(1 << 31) < whole < 1 << 31 else ""
         return f"{whole}{ending}"

@@ -12,8 +12,8 @@ from tiling.loops.language import Buffer
 class Launch:
     """One launch of `grid` blocks of `threads` threads with `shared_bytes` of dynamic shared memory.
 
-    arrays: names of what its function takes, in order; the extents of the call follow, then `outside` where it reports.
-    written: those that it writes to.
+    arrays: the names of the arrays that its function takes, in order; the extents of the call follow, then `outside`
+    where it reports. written: the arrays that it writes to.
     """
 
     symbol: str
@@ -29,10 +29,10 @@ class Launch:
 class ProgramText:
     """A program as CUDA text that calls the device layers ptx.cuh, elements.cuh and values.cuh.
 
-    The launches run one after the other. arrays: of the caller, inputs first. between: those that hold what one launch
-    or block leaves for another one. numbers: the name and the bound of each runtime extent, handed over as long long.
-    A launch that reports sets `outside`, a word of global memory, to 1 where an index that it read from an array lies
-    outside of another one.
+    The launches run one after the other. arrays: of the caller, inputs first. between: arrays in which one launch or
+    block leaves results for another one. numbers: the name and the bound of each runtime extent, handed over as long
+    long. A launch that reports sets `outside`, a word of global memory, to 1 where an index that it read from an array
+    lies outside of another one.
     """
 
     symbol: str

@@ -4,7 +4,7 @@
       for j in thread..768 by 96:        ->          put_f32(e + j, exp_f32(get_f32(x + 768 * block + j) - m));
         e[j] = exp(x[block, j] - m[0])           }
 
-A loop over threads is what each of them does. A register that each of them has is a variable.
+A loop over threads becomes the code of one thread. A register of each thread becomes a variable.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class GpuPrinter:
                 return [self.store(self.buffers[buffer], at, value)]
             case Let(name, value, changes, dtype) if value is not None:
                 return [f"{'' if changes else 'const '}{VALUE[dtype or 'f32']} {name} = {bare(self.value(value))};"]
-            case Read(name, value):  # whatever the array holds: it is tested before it is an index
+            case Read(name, value):  # any number: it is tested before it is used as an index
                 return [f"const long long {name} = {bare(self.value(value))};"]
             case Define(name, index):
                 return [f"const {self.integer} {name} = {number(index)};"]
@@ -110,7 +110,7 @@ class GpuPrinter:
         raise TypeError(f"{type(statement).__name__} has no text in CUDA: a pass has to lower it")
 
     def loop(self, loop: For) -> list[str]:
-        """A loop; of workers what each of them does."""
+        """A loop; for a loop over workers the code of one worker."""
         inside = self.lines(loop.body)
         if loop.name in WORKERS and loop.kind != "serial":
             all_of_them = {THREAD: self.threads, MEMBER: WARP_SIZE, WARP: self.threads // WARP_SIZE}
@@ -197,7 +197,7 @@ class GpuPrinter:
         return buffer.name + "".join(f"[{number(index)}]" for index in self.own(buffer, at))
 
     def own(self, buffer: Buffer, at: tuple[Index, ...]) -> list[Index]:
-        """Where an element lies among those that a thread has of a buffer."""
+        """The index of an element among the elements of a buffer that one thread has."""
         return [i for i, extent, axis in zip(at, buffer.shape, buffer.axes) if axis not in WORKERS and extent > 1]
 
 
@@ -207,7 +207,7 @@ def _own(buffer: Buffer) -> tuple[int, ...]:
 
 
 def _plus(name: str, index: Index) -> str:
-    """A place behind that of a name."""
+    """The address of an element at an offset from a name."""
     return name if index == ZERO else f"{name} + {number(index)}"
 
 

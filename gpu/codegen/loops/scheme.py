@@ -25,7 +25,7 @@ MOST_SHARED = 227 << 10  # bytes that a block of the largest GPU may have
 
 
 def is_loops(scheme: Scheme) -> bool:
-    """Whether passes make the kernel, rather than a pipeline: what has one stage, and what no pipeline reads."""
+    """Whether passes make the kernel and not a pipeline: for one stage, and for schemes that no pipeline reads."""
     if not isinstance(scheme.specifiers[-1], Matrix) or is_staged_once(scheme):
         return True
     if is_pipeline(scheme):
@@ -33,12 +33,12 @@ def is_loops(scheme: Scheme) -> bool:
     try:
         check_scheme(scheme)
     except SchemeError:
-        return False  # the pipelines say what is wrong
+        return False  # the pipelines raise the error
     return True
 
 
 def emit_scheme(scheme: Scheme) -> Source:
-    """The CUDA text of a scheme: by passes, or where it has several stages that of a pipeline that reads it.
+    """The CUDA text of a scheme: by passes, or by a pipeline that reads a scheme of several stages.
 
     Raises SchemeError for a scheme that is neither.
     """
@@ -66,7 +66,7 @@ def emit_loops(scheme: Scheme) -> Source:
 
 
 def _heading(scheme: Scheme) -> list[str]:
-    """What the text says of itself."""
+    """The comment at the head of the text."""
     problem = scheme.problem
     named = list(zip("XW", problem.tensors)) + [(f"E_{a.name}", a) for a in problem.epilogue_arrays]
     named += [("Y", problem.output)]

@@ -253,11 +253,11 @@ class Pipeline:
 
     @property
     def registers_needed(self) -> int:
-        """Registers that a thread needs that multiplies."""
+        """Registers that a multiplying thread needs."""
         return self._registers_with(1 + self.preloads)
 
     def _registers_with(self, parts: int) -> int:
-        """Registers that a thread needs that multiplies and holds the fragments of `parts` parts."""
+        """Registers that a multiplying thread needs if it holds the fragments of `parts` parts."""
         rows, columns, _ = self.unrolled
         held = 0 if self.asynchronous else parts * (4 * rows + 2 * columns)
         held += _GATHER_REGISTERS if self.gathers else self._pixel_registers

@@ -14,7 +14,7 @@ _Place = tuple[Index, ...]
 
 
 def moved(body: Body, names: Collection[str], place: Callable[[_Place], _Place]) -> Body:
-    """The block where what is at `at` in these buffers is at `place(at)`."""
+    """The block in which the element at `at` of these buffers is at `place(at)`."""
 
     def near(operand: Operand) -> Operand | None:
         if isinstance(operand, (Load, Address)) and operand.buffer in names:

@@ -1,4 +1,4 @@
-"""By which numbers indices can always be divided: it follows from the steps of the loops around them."""
+"""The numbers by which indices can always be divided: they follow from the steps of the loops around."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from math import gcd
 from tiling.loops.index import Index, Part, constant
 from tiling.loops.language import Define, For, Statement
 
-Divisors = Mapping[str, int]  # by what each variable can always be divided
+Divisors = Mapping[str, int]  # for each variable, a number by which it can always be divided
 
 
 def divisor(index: Index, known: Divisors) -> int:
-    """A number by which an index can always be divided; 0 for the index 0. known: by which each variable can be."""
+    """A number by which an index can always be divided; 0 for the index 0. known: such a number for each variable."""
     found = abs(index.offset)
     for term, coefficient in index.terms:
         of_term = known.get(term, 1) if isinstance(term, str) else _of_part(term, known)
@@ -31,10 +31,10 @@ def _of_part(part: Part, known: Divisors) -> int:
 
 
 def remainder(index: Index, by: int, known: Divisors) -> Index:
-    """What is left of an index that is never negative after a division: summands that `by` divides leave nothing.
+    """The remainder of an index that is never negative: summands that `by` divides are left out.
 
-    Variables are never negative. Where another summand is taken away, the whole index is divided: without those that
-    leave nothing it may be negative, and CUDA's remainder of such a one is, too.
+    Variables are never negative. Where another summand is subtracted, the whole index is kept: without those summands
+    it might be negative, and so would CUDA's remainder of it.
     """
     left = constant(index.offset % by)
     for term, coefficient in index.terms:
@@ -50,7 +50,7 @@ def remainder(index: Index, by: int, known: Divisors) -> Index:
 
 
 def known_after(statement: Statement, known: Divisors) -> Divisors:
-    """What is known behind a statement of the same block."""
+    """What is known after a statement in the same block."""
     return {**known, statement.name: divisor(statement.index, known)} if isinstance(statement, Define) else known
 
 

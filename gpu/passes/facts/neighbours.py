@@ -10,13 +10,13 @@ ELEMENT = "element"  # the loop over the elements of a tile that a thread copies
 
 
 def neighbours_move_together(place: Index, count: int) -> bool:
-    """Whether the places of `count` elements from a multiple of it on are neighbours too."""
+    """Whether the places of `count` neighbours, from a multiple of `count` on, are neighbours too."""
     first = dict.fromkeys(place.names(), 0)
     return all(place.at({**first, ELEMENT: each}) - place.at({**first, ELEMENT: 0}) == each for each in range(count))
 
 
 def is_together(test: Condition, known: Divisors, count: int) -> bool:
-    """Whether a test holds for all of `count` neighbours from a multiple of it on, or for none."""
+    """Whether a test holds for all of `count` neighbours, from a multiple of `count` on, or for none."""
     assert isinstance(test, Inside)
     if _is_shared(test.index, known, count):
         return True

@@ -69,7 +69,7 @@ def touched(body: Body) -> set[str]:
 
 
 def indices_of(statement: Statement) -> Iterator[Index]:
-    """Every index of a statement itself, those of its values and conditions too."""
+    """Every index of a statement itself, also in its values and conditions."""
     if isinstance(statement, Store):
         yield from statement.at
     elif isinstance(statement, Define):
@@ -97,7 +97,7 @@ def flat(buffer: Buffer, at: tuple[Index, ...]) -> Index:
 
 
 def moves_by(index: Index, name: str) -> int | None:
-    """How far an index moves with a variable; None where it is not always as far."""
+    """How far an index moves with a variable; None where that is not always the same."""
     if any(not isinstance(term, str) and name in term.names() for term, _ in index.terms):
         return None
     return index.coefficient(name)
@@ -106,7 +106,7 @@ def moves_by(index: Index, name: str) -> int | None:
 def most_points(body: Body, ranges: Mapping[str, Range]) -> int:
     """How often the innermost statements of a block run at most. ranges: of the kernel's numbers.
 
-    Where a loop begins or ends at variables, a loop counts as many points as it has with the first of them.
+    Where a loop begins or ends at variables, it counts with the points that it has at their first values.
     """
     most = 1
     for statement in body:

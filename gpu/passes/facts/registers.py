@@ -1,4 +1,4 @@
-"""How many registers threads of matrix instructions need, about, and so how many blocks a multiprocessor holds."""
+"""About how many registers the threads of matrix instructions need, and so how many blocks a multiprocessor holds."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ STAGE = "stage"  # the axis of a tile along which its stages lie
 
 
 def stage_of(loop: For, stages: int, ahead: int = 0) -> Index:
-    """The stage of so many steps after the one that the loop is at."""
+    """The stage of the step so many steps after the current one."""
     return (variable(loop.name) - loop.start + ahead * loop.step) // loop.step % stages
 
 
@@ -19,7 +19,7 @@ def is_stage(index: Index) -> bool:
 
 
 def are_apart(one: Index, other: Index) -> bool:
-    """Whether two stages are different ones, whatever the step that their variables stand at."""
+    """Whether two stages always differ, whatever the current step is."""
     if one.is_constant and other.is_constant:
         return one != other
     a, b = _stage(one), _stage(other)
@@ -30,7 +30,7 @@ def are_apart(one: Index, other: Index) -> bool:
 
 
 def _stage(index: Index) -> tuple[Index, int, int] | None:
-    """Of (place / by) % stages the three; None for another index."""
+    """place, by and stages of an index (place / by) % stages; None for any other index."""
     ((term, coefficient),) = index.terms if len(index.terms) == 1 else ((None, 0),)
     if not isinstance(term, Part) or term.operation != "%" or coefficient != 1 or index.offset:
         return None

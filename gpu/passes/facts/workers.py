@@ -5,8 +5,8 @@
       for warp in 0..8, warp:            the warps of a block
         for member in 0..32, lane:       the threads of a warp
 
-A team is the threads that share a row: a block, or a warp. Where threads of a team follow one another in loops of their
-own, each loop ends before the next begins. What a register holds for each of them has an axis that is named so.
+A team is the threads that share a row: a block, or a warp. Of two loops over a team, one after the other, the first
+ends before the second begins. A register of each thread has an axis with the name of the team's variable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tiling.loops.walk import walk
 BLOCK, WARP, THREAD, MEMBER = "block", "warp", "thread", "member"
 KIND = {BLOCK: "block", WARP: "warp", THREAD: "thread", MEMBER: "lane"}
 WARP_SIZE = 32
-BLOCK_THREADS = 256  # of a block, unless a pass has a reason for another number
+BLOCK_THREADS = 256  # threads of a block, unless a pass chooses another number
 WARPS = 4  # of a block whose teams are warps
 
 BLOCKS, WARPS_OF_BLOCK, THREADS_OF_BLOCK, THREADS_OF_WARP = (KIND[name] for name in (BLOCK, WARP, THREAD, MEMBER))

@@ -2,7 +2,7 @@
 
 Read in this order:
 
-    check_matrix         which of them have a kernel
+    check_matrix         which of these schemes have a kernel
     instructions         the instructions of a warp, with their meaning over its lanes
     stage_matrices       tiles of the inputs in shared memory, as matrices
     copy_asynchronously  numbers of 16 and 32 bits by cp.async

@@ -1,4 +1,4 @@
-"""Which valid schemes that end with a warp's matrix instruction passes make a kernel of a GPU from.
+"""Checks that passes can make a GPU kernel of a valid scheme that ends with a warp's matrix instruction.
 
 is_staged_once(scheme) -> bool       whether it has one stage, as every pipeline wants
 check_matrix(scheme)                 raises SchemeError where the instruction does not fit
@@ -77,7 +77,7 @@ def _check_rings(scheme: Scheme) -> None:
 
 
 def _check_roles(problem: Problem, matrix: Matrix) -> None:
-    """Raises SchemeError where the dims of the instruction are not rows, columns and what is summed."""
+    """Raises SchemeError where the dims of the instruction are not rows, columns and summed dims."""
     rows, columns, depth = (set(dims) for dims in matrix.factors)
     summed = set(problem.reductions)
     x, w = problem.broadcast.dims, problem.vector.dims

@@ -1,4 +1,4 @@
-"""Copies what needs no other form to shared memory by itself, while its thread goes on, until a wait.
+"""Copies numbers that need no conversion to shared memory asynchronously: the thread goes on until a wait.
 
     for thread in 0..128, thread:
       for element in thread..2048 by 128:
@@ -17,9 +17,9 @@
       commit
       wait
 
-A copy takes 16, 8 or 4 bytes: the most that divide where elements lie in the array and in the tile. What rows of odd
-lengths leave of 16 bits, threads copy themselves. All tiles of a block are under way together. Source:
-cp.async of CUTLASS.
+A copy takes 16, 8 or 4 bytes: the most that divide the places in the array and in the tile. Threads themselves copy
+16-bit numbers of rows of odd length. The copies of all tiles of a block run at the same time. Source: cp.async of
+CUTLASS.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _together(body: Body) -> Body:
 
 
 def _waited(filling: list[For]) -> Body:
-    """Loops that fill tiles as one, which waits where there are copies."""
+    """Loops that fill tiles, joined to one loop, which waits where there are copies."""
     loops = tuple(s for each in filling for s in each.body)
     if not any(isinstance(loop, For) and isinstance(loop.body[0], Copy) for loop in loops):
         return tuple(filling)

@@ -31,9 +31,8 @@
       …
             acc[…] += as_f32(X_tile[k / 32 % 3, …]) * …
 
-So copies are under way while other steps are multiplied. The group of a step beyond the last is empty. A ring has no
-more stages than steps can be under way. Source: rings of
-stages, as of CUTLASS and Triton.
+So copies run while other steps are multiplied. The group of a step beyond the last is empty. A ring has no more stages
+than there are steps to copy ahead. Source: rings of stages, as in CUTLASS and Triton.
 """
 
 from __future__ import annotations
@@ -118,12 +117,12 @@ def _ring(loop: For, depths: dict[str, int]) -> Body:
 
 
 def _is_before(place: Index, stop: Index) -> Inside:
-    """That a place lies before the end of a loop."""
+    """The condition that a place lies before the end of a loop."""
     return Inside(place, None, stop.offset) if stop.is_constant else Inside(place - stop, None, 0)
 
 
 def _copies(fill: Statement) -> Body:
-    """What fills tiles, without the end of the group of copies."""
+    """The statements that fill tiles, without the commit of the group of copies."""
     assert isinstance(fill, For)
     return tuple(s for s in fill.body if not isinstance(s, (Commit, Wait)))
 

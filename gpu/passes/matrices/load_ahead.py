@@ -1,4 +1,4 @@
-"""Loads the words of the next part of a step while this one is multiplied, those of the next step too.
+"""Loads the words of the next part while this part is multiplied, also across the end of a step.
 
     for k in 0..256 by 32:
       for thread in 0..128, thread:
@@ -32,9 +32,9 @@
       …
       mma_m16n8k16_f16(to: acc + […], a: X_part + [warp, lane, 1, m_u / 16, 0], b: …)
 
-So no warp waits for shared memory before it multiplies. What is loaded behind the last step is never multiplied. All
-this is where two parts fit in registers, and copies fill the tiles: threads that copy wait for memory anyway. Source:
-register double buffers of CUTLASS.
+So no warp waits for shared memory before it multiplies. Words that are loaded after the last step are never used. The
+pass applies where two parts fit in registers and asynchronous copies fill the tiles: threads that copy themselves wait
+for memory anyway. Source: register double buffers of CUTLASS.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def load_ahead(kernel: Kernel) -> Kernel:
 
 @dataclass(frozen=True)
 class _Step:
-    """A step of a ring: the loop over steps, who waits, who fills tiles, and the warps at work.
+    """A step of a ring: the loop over steps, the waits, the loops that fill tiles, and the work of the warps.
 
     places: where a warp's tile is. parts: the loop over the parts of a step. words: registers of a part.
     """
@@ -158,7 +158,7 @@ class _Step:
 
 
 def _step_of(statement: Statement, rings: Collection[str]) -> _Step | None:
-    """A loop as steps that load ahead; None where it is none."""
+    """A loop as steps that load ahead; None for any other loop."""
     if not isinstance(statement, For) or statement.kind != "serial":
         return None
     threads = [s for s in statement.body if isinstance(s, For) and s.kind == THREADS_OF_BLOCK]

@@ -14,8 +14,8 @@
                                                                 for n_u in 0..32 by 8, unrolled:
                                                                   mma_m16n8k16_f16(to: acc + [warp, lane, …], …)
 
-Which lane holds which element, `gpu.passes.matrices.instructions` says. What is done with every sum, as with an
-epilogue, each lane does with those that it holds. Source: fragments, as of WMMA and CUTLASS.
+`gpu.passes.matrices.instructions` says which lane holds which element. Each lane applies an epilogue to the sums that
+it holds. Source: fragments, as in WMMA and CUTLASS.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class _Tile:
         return replace(buffer, shape=shape, axes=(WARP, MEMBER, "row", "column", "number"))
 
     def of_warp(self, body: Body) -> Body:
-        """What a warp does: matrix instructions, and in between what each lane does."""
+        """The statements of a warp: matrix instructions, and between them the statements of each lane."""
         found: list[Statement] = []
         for statement in body:
             if isinstance(statement, Define):
@@ -114,11 +114,11 @@ class _Tile:
     # --- what each lane does with its sums ----------------------------------------------------------------------------
 
     def of_lane(self, statement: Statement) -> Statement:
-        """What is done with every sum of the tile, for those of a lane."""
+        """The statements for every sum of the tile, as one lane runs them for its own sums."""
         return self.held(self.spread(statement))
 
     def spread(self, statement: Statement) -> Statement:
-        """The loops over rows and columns go from instruction to instruction, and over what a lane has of each."""
+        """The loops over rows and columns become loops over instructions, and over a lane's elements in each."""
         statement = with_blocks(statement, lambda block: tuple(map(self.spread, block)))
         if not isinstance(statement, For) or statement.name not in (self.rows, self.columns):
             return statement
@@ -197,7 +197,7 @@ class _Tile:
 
 
 def _loaded(factor: Value) -> Load:
-    """The element that a factor of a product is, as it is stored."""
+    """The element of memory that is a factor of a product, as stored."""
     if isinstance(factor, Apply):
         (factor,) = factor.arguments
     assert isinstance(factor, Load)

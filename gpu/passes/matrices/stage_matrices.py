@@ -1,4 +1,4 @@
-"""Stages the tiles that matrix instructions read: a matrix, whatever the array that it comes from.
+"""Stages the tiles that matrix instructions read: as matrices, whatever the shape of the array.
 
     stage X, nhw from nhw_1 for 64, rsc from rsc for 32:
       …
@@ -11,9 +11,9 @@
     …
     acc[…] += from_bf16(X_tile[…]) * from_bf16(W_tile[…])
 
-A tile has an axis for each dim of the scheme that it has several points of, so a convolution's is a product's: its rows
-are pixels, and taps with channels are what is summed. Neighbours of the array are neighbours of the tile. What lies on
-padding or beyond an edge is 0. Numbers stay as they are: f32 are rounded to tf32 where lanes load them.
+A tile has an axis for each dim of the scheme of which it has several points. So the tile of a convolution is that of a
+product: its rows are pixels, and it sums over taps with channels. Neighbours in the array are neighbours in the tile.
+Elements on padding or beyond an edge are 0. Numbers keep their dtype: f32 are rounded to tf32 when lanes load them.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Matrix:
 
     @property
     def dims(self) -> tuple[str, ...]:
-        """The dims that are axes. Last is that along which the array lies contiguously."""
+        """The dims that are axes of the tile. The last one is contiguous in the array."""
         innermost = self.tensor.indices[-1].terms[0][0]
         several = [dim for dim, along in self.parts.items() if along.points > 1]
         return tuple(sorted(several, key=lambda dim: innermost in dim))

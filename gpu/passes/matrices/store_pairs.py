@@ -1,4 +1,4 @@
-"""Stores the two neighbours that a lane holds in one access, and loads those of an epilogue's arrays so.
+"""Stores the two neighbours that a lane holds in one access, and loads an epilogue's arrays in the same way.
 
     for pair in 0..2, unrolled:
       if m + … < 40 and n_u + 2*(member % 4) + pair < 44:
@@ -12,7 +12,7 @@
         Y_pair[pair] = relu(acc[…, 2*half + pair]) + from_bf16(E_z_pair[pair])
       put2(to: Y + […, n_u + 2*(member % 4)], v: Y_pair)
 
-That is where rows have an even length: then both neighbours lie inside, or none. `put2` rounds both.
+The pass applies where rows have an even length: then both neighbours lie inside, or none. `put2` rounds both.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     ->
     get_matrices(to: …, p: X_tile + [m + … + lane % 8, 8*((k_u + 8*(lane / 8 / 2)) / 8 ^ lane % 8 / 2)])
 
-A row is chunks of 16 bytes, of which the banks serve eight at once. A chunk goes to the place that exclusive or of its
-number and a number of its row gives. Who reads matrices takes a chunk each of eight rows, who reads words across rows
-two chunks each of four. Source: swizzled layouts of CUTLASS.
+A row consists of chunks of 16 bytes; the banks serve eight chunks at once. The place of a chunk is the exclusive or of
+its number and a number of its row. A load of matrices reads one chunk from each of eight rows; a load of words across
+rows reads two chunks from each of four. Source: swizzled layouts of CUTLASS.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Gives every array of shared memory its bytes. Arrays that are never needed at once may have the same.
+"""Gives every array of shared memory its place. Arrays that are never needed at the same time may share bytes.
 
     e[1536] in shared memory                      e[1536] in shared memory at byte 0
     …                                       ->    …
@@ -106,7 +106,7 @@ def shared_bytes(launch: For) -> int:
 
 
 def step_bytes(launch: For) -> int:
-    """The shared memory of a block that a step fills: one stage of each ring, and all else."""
+    """The shared memory of a block that a step fills: one stage of each ring, and all other tiles."""
     buffers = [s.buffer for s in walk(launch.body) if isinstance(s, Alloc) and s.at is not None]
     rings = [(bytes_of(buffer), buffer.shape[0]) for buffer in buffers if buffer.axes[0] == STAGE]
     return shared_bytes(launch) - sum(size - size // stages for size, stages in rings)

@@ -1,4 +1,4 @@
-"""Places a barrier wherever a thread would need what another one wrote since the last barrier, or overwrite it.
+"""Places a barrier wherever a thread would read, or overwrite, what another thread wrote since the last barrier.
 
     for warp in 0..8, warp:                                     for warp in 0..8, warp:
       …                                                           …
@@ -7,10 +7,10 @@
       acc_s[0] += acc_s_each_parts[each]                        for each in 0..8:
                                                                   acc_s[0] += acc_s_each_parts[each]
 
-Barriers are derived, none is written by hand. What a thread wrote itself it may read, where equal loops deal out points
-to it. In a loop of the team, the end of an iteration comes before the beginning of the next one. Arrays with the
-same bytes of shared memory count as one, different stages of a ring do not. What a copy brings by itself, other threads
-may read behind a barrier after the wait. Source: RAW and WAR barriers of Triton.
+All barriers are derived; none is written by hand. A thread may read what it wrote itself, where equal loops give it the
+same points. In a loop of the team, the end of an iteration comes before the beginning of the next one. Arrays that
+share bytes of shared memory count as one array, but different stages of a ring do not. The result of an asynchronous
+copy may be read by other threads after its wait and a barrier. Source: RAW and WAR barriers of Triton.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _Placing:
     bytes_: Mapping[str, tuple[int, int]]
 
     def body(self, body: Body, before: _Accesses) -> tuple[Body, _Accesses]:
-        """The block with barriers, and the accesses since the last one. before: those at its beginning."""
+        """The block with barriers, and the accesses since the last barrier. before: the accesses before the block."""
         found: list[Statement] = []
         for statement in body:
             if isinstance(statement, For) and self.of_warps and statement.kind == WARPS_OF_BLOCK:
@@ -164,7 +164,7 @@ class _Placing:
         return self.body(body, before)[0] != body
 
     def conflicts(self, before: _Accesses, now: _Accesses) -> bool:
-        """Whether what comes now needs a barrier before it."""
+        """Whether the next accesses need a barrier before them."""
         return any(self.conflict(one, other) for one in now for other in before)
 
     def conflict(self, one: _Access, other: _Access) -> bool:
@@ -188,7 +188,7 @@ class _Placing:
         return first < its_end and its_first < end
 
     def accesses(self, statement: Statement, dealt: tuple[object, ...]) -> Iterator[_Access]:
-        """The accesses to what changes. dealt: the loops around the statement that deal out points."""
+        """The accesses to buffers that change. dealt: the loops around the statement that deal out points."""
         if isinstance(statement, Wait):
             yield from (_Access(name, (), True, (), lands=True) for name in self.copied if name in self.buffers)
         if isinstance(statement, Store) and statement.buffer in self.buffers:

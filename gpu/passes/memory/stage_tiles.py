@@ -7,7 +7,7 @@
                                                          …
                                                          acc[…] += X_tile[…] * …
 
-Neighbouring threads copy neighbours of the array. What lies outside of the array is 0 in the tile. Numbers of 16 bits
+Neighbouring threads copy neighbours of the array. Elements outside the array are 0 in the tile. Numbers of 16 bits
 are f32 in the tile: each is converted once, not by every thread that reads it.
 """
 
@@ -126,7 +126,7 @@ class _Tile:
         return found
 
     def read(self, operand: Operand) -> Operand | None:
-        """The element of the tile in the place of the array's."""
+        """The element of the tile that replaces the array's element."""
         if isinstance(operand, Apply) and operand.function == WIDER.get(self.array.dtype):
             (operand,) = operand.arguments
         if not isinstance(operand, Load) or operand.buffer != self.array.name:

@@ -7,7 +7,7 @@
                                                      y_wide[part] = 2 * x_wide[part]
                                                    put4(to: y + [i, j], v: y_wide)
 
-An element that may lie outside its array, and one whose neighbours lie elsewhere, is taken by itself.
+An element that may lie outside its array, or whose neighbours lie elsewhere, is accessed alone.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class _Widening:
 
 
 def _always(operand: Operand) -> Iterator[Load]:
-    """The elements that are read whatever holds."""
+    """The elements that are read unconditionally."""
     if isinstance(operand, Load):
         yield operand
     elif isinstance(operand, Apply):

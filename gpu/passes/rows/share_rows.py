@@ -1,4 +1,4 @@
-"""Shares the loops of a row among the threads of its team, each with every so many points.
+"""Shares the loops of a row among the threads of its team: each thread takes every so-many-th point.
 
     for j in 0..1536:                            for thread in 0..256, thread:
       acc_m[0] = max(acc_m[0], x[i, j])    ->      acc_m_each[thread] = -inf
@@ -7,7 +7,7 @@
                                                  for each in 0..256:
                                                    acc_m[0] = max(acc_m[0], acc_m_each[each])
 
-Other statements stay: all threads of the team do them, and what they find is in a register of each.
+Other statements stay: all threads of the team run them, and each has the results in its registers.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from tiling.loops.rewrite import with_own_values
 from tiling.loops.walk import walk, with_blocks
 
 COMBINED = frozenset({"add", "mul", "max", "min", "or", "and"})  # in any order, up to the rounding of floats
-# What a thread may do beside: these give nothing to another one.
+# Statements that a thread may run too: they give nothing to other threads.
 _PLAIN = (For, If, Alloc, Store, Let, Read, Define, Do)
-# A thread of a block has about so many points of a row, so that what all of them do once costs little beside.
+# About how many points of a row a thread of a block has, so that work that all threads repeat costs little.
 POINTS_EACH, MOST_THREADS = 8, 1024
 
 

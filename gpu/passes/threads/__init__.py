@@ -6,6 +6,6 @@ Read in this order:
     bind_points     points of maps on threads, neighbours on neighbours
     bind_blocks     a scheme's loops over blocks as the blocks of a launch
     bind_threads    its loops over warps and lanes as threads, which stage together
-    combine_lanes   what threads have found: across lanes, then across warps
+    combine_lanes   the results of threads combined: across lanes, then across warps
     elect_threads   one thread where one store is enough
 """

@@ -12,9 +12,10 @@
               acc[m_u, n_u, 0] += …                        …
                                                            acc[thread, m_u, n_u, 0] += …
 
-A loop that stages goes outside of the threads, which stage together: a loop of workers is split into one before it, one
-inside it and one behind it. Registers get an axis `thread`. Where a scheme ends with a matrix instruction, which a warp
-does together, it has no lanes: then all this is of warps. Source: loop fission, as compilers run CUDA on CPUs.
+All threads stage together, so a loop that stages moves outside the loop over threads: that loop is split into one
+before it, one inside it and one after it. Registers get an axis `thread`. A scheme that ends with a matrix instruction
+has no lanes, since a whole warp runs the instruction: then the loops are over warps. Source: loop fission, as compilers
+run CUDA on CPUs.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def _renamed(body: Body, buffer: Buffer, name: str) -> Body:
 
 @dataclass(frozen=True)
 class _Splitting:
-    """Splits what threads, or warps, do where they stage together. places: where each stands along each dim."""
+    """Splits the work of threads, or warps, where they stage together. places: where each stands along each dim."""
 
     team: Team
     places: tuple[Define, ...]

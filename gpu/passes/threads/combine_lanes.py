@@ -1,4 +1,4 @@
-"""Combines what the threads of a team have found: across the lanes of a warp, then across the warps of a block.
+"""Combines the results of a team's threads: across the lanes of a warp, then across the warps of a block.
 
     for each in 0..256:                                   for warp in 0..8, warp:
       acc_m[0] = max(acc_m[0], acc_m_each[each])    ->      across_max(from: acc_m_each + [32*warp], to: …)
@@ -102,7 +102,7 @@ class _Sum:
         return (Alloc(whole), Alloc(parts), work, *self.going_on(parts.name, warps))
 
     def going_on(self, name: str, count: int) -> Body:
-        """The sum goes on with so many numbers."""
+        """The loop that adds so many more numbers to the sum."""
 
         def value(part: Operand) -> Operand | None:
             return Load(name, part.at) if isinstance(part, Load) and part.buffer == self.each.name else None

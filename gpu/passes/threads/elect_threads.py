@@ -1,4 +1,4 @@
-"""One thread of a team stores what all of them know.
+"""Lets one thread of a team store a value that all of them have.
 
 m[i] = acc_m[0]    ->    for thread in 0..1, thread:
                            m[i] = acc_m[0]

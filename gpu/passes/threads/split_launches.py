@@ -1,4 +1,4 @@
-"""Cuts a kernel into launches, which run one after the other: what one writes, the next may read anywhere.
+"""Cuts a kernel into launches, which run one after the other: any thread of a launch may read results of earlier ones.
 
     acc_m[1] in registers                     for block in 0..1, block:
     …                                           acc_m[1] in registers
@@ -9,8 +9,8 @@
       y[j] = x[j] - m[]                       for j in 0..9:
                                                 y[j] = x[j] - m[]
 
-A loop whose points need nothing of each other is a launch, which later passes bind. So are statements that share a
-register: they are one block.
+A loop with independent iterations becomes a launch, which later passes bind. Statements that share a register become
+one launch of one block.
 """
 
 from __future__ import annotations

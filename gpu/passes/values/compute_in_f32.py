@@ -4,8 +4,8 @@
     …                                       ->    …
     Y[…] = acc[m_u, n_u, 0]                       Y[…] = as_f16(acc[m_u, n_u, 0])
 
-The arrays of an epilogue are stored as the output is. Of tf32 the inputs are f32 that are rounded before they are
-multiplied: a matrix instruction would cut them off.
+The arrays of an epilogue are stored as the output is. For tf32, the inputs are f32 that are rounded before the product:
+a matrix instruction would truncate them.
 """
 
 from __future__ import annotations

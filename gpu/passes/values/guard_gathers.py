@@ -6,7 +6,7 @@
                                    report()
                                  y[i] = (x[at_0] if 0 <= at_0 < 9 else 0)
 
-Nothing is guarded that says what counts outside.
+An element with an `else` needs no guard.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ REPORT = Instruction("report", "report(outside)", ())
 
 
 def guard_gathers(kernel: Kernel) -> Kernel:
-    """The kernel without an access that an input could lead astray."""
+    """The kernel without accesses that an input could send outside an array."""
     read = {s.name for s in walk(kernel.body) if isinstance(s, Read)}
     if not read:
         return kernel
