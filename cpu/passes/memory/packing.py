@@ -6,9 +6,8 @@
                                                                  if n + lane < 70: packed[60*n + 16*k + lane] = W[…]
                                                                  else:             packed[60*n + 16*k + lane] = 0
 
-Every product reads a weight at one place before the pass, and at another place after it. So the same loops copy every
-weight to its new place; loops that move neither place are left out. Loops over panels stand outside, so memory is
-written in order.
+Every product reads a weight at one place before the pass, and at another one after it. So the same loops copy every
+weight to its place, without loops that move neither. Loops over panels stand outside, so memory is written in order.
 
 Where a weight is a dot group of narrow numbers, each of its numbers is copied, and zeros fill the groups
 (`tiling.rewrite.weight_groups`):
