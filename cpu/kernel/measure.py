@@ -75,7 +75,7 @@ def scheme(
 ) -> Measurement:
     """Times a scheme for about `seconds`. Returns {"samples": seconds a call, "peak_gflops": one core's, "disturbed"}.
 
-    If other programs took the cores meanwhile, it measures once more; "disturbed" says how they did then, too. The
+    If other programs took the cores meanwhile, it measures once more; "disturbed" says if they did so again. The
     kernel must first compute small integers exactly: else raises WrongResult. cache: "warm", or "cold", where every
     call finds all arrays in memory.
     """

@@ -196,7 +196,7 @@ class _Layer:
 
 
 class _Body:
-    """The nodes of one iteration. Names without a scope are those of the iteration."""
+    """The nodes of one iteration. Names without a scope belong to the iteration."""
 
     def __init__(self, layer: _Layer, number: int, linear: bool):
         self.attributes: dict[str, Any] = {"activations": layer.activations(number)}

@@ -168,13 +168,13 @@ def _one_back(model: Model, lying: Lying, extents: Mapping[str, int]) -> Lying |
 
 
 def _whole(model: Model, name: str) -> str:
-    """The array whose memory this one is all of; "" where it is a part of one."""
+    """The array whose whole memory this array is; "" where it is a part of another array."""
     *_, root = chain = model.chain(name)
     return "" if any(each in model.begins or each in model.slices for each in chain) else root
 
 
 def _moved(model: Model, sources: Mapping[str, str], value: object) -> tuple[Access, float] | None:
-    """The array that a value only moves, and the number by which it multiplies; None for any other value."""
+    """The access whose array a value only moves, and the number by which it multiplies; None for any other value."""
     if isinstance(value, Access):
         return (value, 1.0) if value.outside is None else None
     if not isinstance(value, Apply) or value.function not in ("mul", "div") or len(value.arguments) != 2:
@@ -213,7 +213,7 @@ def _steps(work: Sized, access: Access) -> tuple[int, dict[str, int]] | None:
 
 
 def _flat(shape: tuple[int, ...]) -> list[int]:
-    """The stride of each axis of an array that lies as its shape says."""
+    """The stride of each axis of a contiguous array."""
     return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
@@ -258,7 +258,7 @@ def _scaled(value: Value, factor: float) -> Value:
 
 
 def _writing(model: Model, outputs: tuple[str, ...]) -> Model:
-    """The model whose product of these outputs writes where its only reader, which moves its numbers, would."""
+    """The model whose product of these outputs writes its numbers where its only reader would move them."""
     step = next(each for each in model.steps if each.outputs == outputs)
     work, root = step.work, _whole(model, step.outputs[0])
     assert isinstance(work, Problem)

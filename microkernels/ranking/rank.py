@@ -207,7 +207,7 @@ def _is_doubtful(outcome: Entry | Failure, best: Entry | None) -> bool:
 def _is_beyond_doubt(outcome: Entry | Failure) -> bool:
     """Whether an outcome needs no repetition, whatever the best score of its batch will be.
 
-    A resumed ranking repeats none of these.
+    A resumed ranking does not repeat such outcomes.
     """
     if isinstance(outcome, Failure):
         return True

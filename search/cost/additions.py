@@ -16,7 +16,7 @@ from tiling.scheme.scheme import Scheme
 def after_addition(prediction: Prediction, scheme: Scheme, machine: Machine) -> Prediction:
     """Adds to the prediction of a scheme's loops that all threads wait, read every part, and write the output.
 
-    The parts that a thread reads come from the caches of others, so the bandwidth is that of the last one.
+    The parts that a thread reads come from the caches of other cores, so the bandwidth of the last cache counts.
     """
     shared = shared_sum(scheme)
     if shared is None:

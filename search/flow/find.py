@@ -44,7 +44,7 @@ class Found:
     last check; None where there was no check. ranked: the candidates, the model's choice first. tried: every scheme
     with a timing, as measured before the finals, but those that failed the last check. known: how many timings and
     failures of earlier searches took part. listing, measuring: seconds; a choice of the model counts its compilation as
-    measuring. recalled: whether the choice is that of an earlier search. given: whether the caller gave the scheme.
+    measuring. recalled: whether an earlier search made the choice. given: whether the caller gave the scheme.
     rivals: texts of the schemes to measure again beside a choice in doubt.
     """
 

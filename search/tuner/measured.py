@@ -40,7 +40,7 @@ class Measured:
 
     @property
     def work(self) -> float:
-        """Floating-point operations that a core could have done at its peak meanwhile. Schemes are compared by this.
+        """Floating-point operations that a core at its peak could have done in the same time, to compare schemes by.
 
         It is the median of the visits that count, each times its own peak. One visit in a slow moment does not count
         then, as it would in pooled samples.

@@ -94,8 +94,8 @@ def tune(
 
     measure(scheme, seconds, patience) gives a timing, or the reason why there is none within `patience` seconds. One
     that is in doubt is repeated, once a batch later and up to ROUNDS times in the finals.
-    prepare(schemes, patience) compiles at most `batch` schemes. It gives by text the reasons of those that fail, which
-    are out, and timings of those that were measured meanwhile.
+    prepare(schemes, patience) compiles at most `batch` schemes. It gives by text the reasons of schemes that fail,
+    which are out, and the timings of schemes that were already measured.
     known: earlier outcomes by text, which do not count as trials. A scheme with a known timing is measured again only
     in the finals. A scheme that is known to fail is left out, unless all known outcomes are failures: then the machine
     was at fault, and all are tried again. incumbent: the text that an earlier search chose. progress(stage) hears of

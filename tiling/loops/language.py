@@ -123,7 +123,7 @@ class Instruction:
 
     text: C or PTX with a field `{name}` for each operand. meaning: statements over buffers of those names. They store a
     value to the buffer `out`, which has as many elements as a vector has lanes; an operand that is a vector is a buffer
-    of so many elements, a mask is the number `{name}` of used lanes. Of an address for each lane, the buffer has the
+    of so many elements, a mask is the number `{name}` of used lanes. For an address of each lane, the buffer has the
     lane as a first index. dtype: that of `out`; "" for that of `p`.
     registers: vector registers that it takes beside those of its operands and its value. header: of the C library, that
     the text needs. definition: what a file defines for the text. calls: the name of the function that the text calls,

@@ -108,8 +108,8 @@ def _matrix_group(problem: Problem, dims: str) -> DotGroup:
 def is_copied(problem: Problem, dims: str, numbers: int = 0) -> bool:
     """Whether the kernel copies x, so that dot groups of so many numbers, by default 32 bits of them, lie along `dims`.
 
-    It copies x for dot groups of a window's row, for dot groups that would reach into the next pixel or group, and for
-    blocks of which some would be padding. It never copies an x that is read by vectors.
+    It copies x for dot groups of a window's row, for dot groups that would reach into the next pixel or group, and
+    where some blocks would be padding. It never copies an x that is read by vectors.
     """
     access = access_of(problem)
     if access.lanewise or not is_narrow(problem):

@@ -5,8 +5,8 @@
     T(k,8)@core T(n,4) …                    T(p,8)@core T(n,4) …
                                             c[m,n] = y[0,m,n] + y[1,m,n] + …                    `lower_addition`
 
-To tiles, caches and packing the parts are what groups of channels are: each has weights and outputs of its own. How
-many parts there are the scheme says, and not how many threads run, so these change no bit. Source: Hidet's parallel-k.
+Tiles, caches and packing treat the parts like groups of channels: each has weights and outputs of its own. The scheme
+decides the number of parts, so the number of threads changes no bit of the result. Source: Hidet's parallel-k.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a dot group of the weights holds, and how many of them a packed copy has.
+"""The contents of a dot group of the weights, and how many dot groups a packed copy has.
 
     bf16   D(c,2)    W[k, c, r, s] of groups   ──►   W[k, 2*c + number, r, s], 0 beyond the last channel
     bf16   D(sc,2)   W[k, c, r, 0] of groups   ──►   number 2*c + number of the window's row: its tap and its channel
@@ -51,9 +51,9 @@ def packed_elements(scheme: Scheme) -> int:
 class WeightGroups:
     """The dot groups of a problem's weights.
 
-    weights: the array of numbers. numbers: so many are in a word. words: so many are in a group that is longer than a
-    lane, 0 where none is. dims: the dims of the scheme's D, "" for none. pixel: numbers of a pixel of x for a D along
-    taps and channels.
+    weights: the array of numbers. numbers: how many a word holds. words: how many words a group has that is longer than
+    a lane; 0 where groups fit a lane. dims: the dims of the scheme's D, "" for none. pixel: numbers of a pixel of x for
+    a D along taps and channels.
     """
 
     problem: Problem

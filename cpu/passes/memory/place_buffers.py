@@ -40,7 +40,7 @@ def _is_placed(buffer: Buffer, shared: bool) -> bool:
 
 
 def _is_of_thread(statement: Statement) -> bool:
-    """Whether the blocks in a statement are those of a single thread, which has buffers of its own there."""
+    """Whether a single thread runs the blocks in a statement, and so has their buffers for itself."""
     return isinstance(statement, Team) or is_core(statement)
 
 

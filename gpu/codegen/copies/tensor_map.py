@@ -43,7 +43,7 @@ class Pixels:
 
 @dataclass(frozen=True)
 class TensorMap:
-    """The map of the kernel's parameter number `array`. Strides are in bytes, without that of the innermost dim.
+    """The map of the kernel's parameter number `array`. Strides are in bytes, without the stride of the innermost dim.
 
     Boxes lie in shared memory in rows of 128 bytes, whose chunks of 16 bytes are swizzled. Raises TensorMapError.
     """

@@ -67,7 +67,7 @@ def _guard(
     part: Operand, buffers: dict[str, Buffer], read: set[str], tests: dict[tuple[Condition, ...], None]
 ) -> Operand | None:
     if isinstance(part, Choose):
-        # Its conditions are those of the value. What it gives otherwise is a number, or another value.
+        # Its conditions are the conditions of the value. Its other branch is a number, or another value.
         otherwise = with_operands(part.otherwise, lambda each: _guard(each, buffers, read, tests))
         return Choose(part.conditions, part.value, otherwise)
     if not isinstance(part, Load) or buffers[part.buffer].memory == "registers":

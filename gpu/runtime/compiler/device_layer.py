@@ -31,7 +31,7 @@ class _Item:
 
 
 def layer(parts: Iterable[str], text: str) -> str:
-    """What a kernel's text uses of these files of `gpu/device/`, in their order, with their comments."""
+    """The definitions of these files of `gpu/device/` that a kernel's text uses, in order, with their comments."""
     paragraphs = [paragraph for part in parts for paragraph in _paragraphs(part)]
     makers = {name: item for paragraph in paragraphs for item in paragraph for name in item.names}
     used: set[int] = set()
@@ -106,7 +106,7 @@ def _item(comment: str, text: str, macros: dict[str, tuple[str, str]]) -> _Item:
 
 
 def _expanded(text: str, macros: dict[str, tuple[str, str]]) -> str:
-    """A use of a macro that stands alone, and those in what it stands for, as the functions that they define."""
+    """The functions that a macro's use on a line of its own defines, also by other macros inside it."""
 
     def meant(use: re.Match[str]) -> str:
         parameters, body = macros[use[1]]

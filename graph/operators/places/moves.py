@@ -231,7 +231,7 @@ def _gather(node: Node) -> Made:
 
 
 def _own_dims(node: Node, text: str, first: str, indices: Shape, extents: dict[str, int], inner: list[str]) -> Text:
-    """Where a statement wraps indices, its dims are those of the indices in the gather, so that extents agree."""
+    """A statement that wraps indices gets the same dims as the indices in the gather, so that extents agree."""
     if first:
         mine, theirs = at(node.dims(len(indices))), at(inner)
         text = first.replace(mine, theirs) + text.removeprefix(first)

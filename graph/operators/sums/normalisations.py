@@ -10,7 +10,7 @@ from graph.model.node import Made, Node, Text, at
 
 
 def _batch(node: Node) -> Made:
-    """Every channel has a factor and a summand; those of a trained model are known, and then one of each is left."""
+    """Every channel has a factor and a summand. A trained model's are known, and are folded into one of each."""
     shape = node.shape()
     dims = node.dims(len(shape))
     channel = at([dims[1]]) if len(shape) > 1 else "[0]"

@@ -44,7 +44,8 @@ class _Bytes:
 
     sum (x - zero) (w - its zero) = sum (x + shift) factor - (zero + shift) sum factor
 
-    factor: of s8, known now. axis: that of the outputs. zero: of x, where it is known. place: of the zero point.
+    factor: s8 numbers, known now. axis: the axis of the outputs. zero: the zero point of x, where it is known. place:
+    the input of that zero point.
     """
 
     factor: np.ndarray
@@ -108,7 +109,8 @@ class _Sums:
     def quantised(self, node: Node, scales: tuple[int, int, int], axes: tuple[int, int], zero: int, bias: int) -> Made:
         """The sums times sx * sw / sy, rounded, and a zero point added.
 
-        scales: places of these. axes: those of the dims that sx and sw lie along. zero, bias: places.
+        scales: the places of sx, sw and sy among the inputs. axes: of the dims that sx and sw lie along. zero, bias: as
+        scales.
         """
         wanted = node.dtype(zero) if node.has(zero) else node.dtype(0)
         if wanted not in _RANGES:

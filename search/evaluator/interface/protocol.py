@@ -23,7 +23,7 @@ CANDIDATE_SECONDS = 60.0
 
 
 class TargetError(RuntimeError):
-    """A GPU kernel cannot be compiled, run or trusted here. The message is that of the part of `gpu` that failed."""
+    """A GPU kernel cannot be compiled, run or trusted here. The message comes from the part of `gpu` that failed."""
 
 
 def direct(scheme: AnyScheme) -> Scheme:
@@ -53,7 +53,7 @@ class Details:
     fields: part of the JSON object. lines: part of the text, below the scheme. bound: the limit of the largest error.
     checked_on: the end of the check's sentence, which says where it ran. each, conditions: how times were taken.
     speed(reached, percent, peak): the sentence on the speed, in GFLOP/s. busy: why samples may differ a lot. place: the
-    name and text of the line on the machine. cores: how many cores the threads can occupy; the peak is that of all.
+    name and text of the line on the machine. cores: how many cores the threads can occupy; the peak counts all of them.
     version: the version of the emitter. lacking: the CPU flags without which no wider instruction set was chosen.
     """
 
@@ -95,7 +95,7 @@ class Evaluator(Checker, Protocol):
     def prepare(self, schemes: Sequence[AnyScheme], patience: float) -> dict[str, Timing | str]:
         """Compiles schemes on all cores, ready for measuring.
 
-        Gives by text why some are of no use, and the timings of those that were measured meanwhile.
+        Returns, by text, why some schemes are of no use, and the timings of schemes that were already measured.
         """
 
     def measure(self, scheme: AnyScheme, seconds: float, patience: float) -> Timing | str:

@@ -175,7 +175,7 @@ class _Row:
         return self.each_word(block, 0, words, first, self.copy.numbers)
 
     def last(self, block: Index, first: Index, rest: int) -> Body:
-        """A block of the last numbers of a pixel, of which only `rest` are left, and zeros."""
+        """A block with the last `rest` numbers of a pixel, and zeros."""
         full, part = divmod(rest, self.copy.numbers)
         body = [self.copied(block, first, full)] if full else []
         if part:
@@ -197,12 +197,12 @@ class _Row:
         return For("word", constant(start), constant(stop), 1, (store,))
 
     def of_zeros(self, block: Index, first: int) -> For:
-        """The words of a block from the first one on become 0."""
+        """The statements that set the words of a block to 0, from the first one on."""
         store = Store(self.to, self.to_word(block, variable("word")), Number(0))
         return For("word", constant(first), constant(self.copy.block), 1, (store,))
 
     def zeros(self, begin: Index, end: Index) -> Statement:
-        """All blocks of these points become 0."""
+        """The statements that set all blocks of these points to 0."""
         blocks = self.copy.dots.broadcast.shape[-2]
         block = variable("block") if blocks > 1 else ZERO
         points = For("point", begin, end, 1, (self.of_zeros(block, 0),))

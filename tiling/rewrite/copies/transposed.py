@@ -216,20 +216,20 @@ class _Copy:
         return Apply("word", (*loads, *[Number(0, self.shape.dtype)] * (self.shape.numbers - held)))
 
     def each_lane(self, statement: Statement, pixels: int, *beyond: Statement) -> For:
-        """The statement for each of so many lanes. beyond: what the others do."""
+        """The statement for each of so many lanes. beyond: the statement for the other lanes."""
         if pixels < self.shape.lanes:
             statement = If((Inside(LANE, None, pixels),), (statement,), beyond)
         return For("lane", ZERO, constant(self.shape.lanes), 1, (statement,), "vector")
 
     def zeros(self, block: Index, begin: Index, end: Index, words: range) -> Statement:
-        """These words of a block become 0 for the pixels begin … end."""
+        """The statements that set these words of a block to 0 for the pixels begin … end."""
         pixel, number = variable("pixel"), variable("number")
         store = Store(COPY, self.word_at(block, pixel, number), Number(0))
         each = For("number", constant(words.start), constant(words.stop), 1, (store,))
         return For("pixel", begin, end, 1, (each,))
 
     def unfilled(self, begin: Index, end: Index) -> Body:
-        """The words of the last block that hold no channel become 0."""
+        """The statements that set the words of the last block that hold no channel to 0."""
         words = self.shape.unfilled
         return (self.zeros(constant(self.shape.blocks - 1), begin, end, words),) if words else ()
 

@@ -182,7 +182,7 @@ class Tiles:
         return tuple(found)
 
     def each_output(self, body: OfVector) -> Body:
-        """Whole vectors of `channels`, then the last ones. Only the last part of the channels may have such."""
+        """Whole vectors of `channels`, then a partial one, which only the last part of the channels may have."""
         rest, channels = self.extent("k") % self.lanes, variable("channels")
         whole = channels // self.lanes * self.lanes
         found: list[Statement] = []

@@ -46,7 +46,7 @@ from tiling.loops.walk import walk, with_blocks
 FUNCTION = 15.0
 SIMPLE = frozenset({"add", "sub", "mul", "min", "max", "neg", "abs", "and", "or", "not", "where", "from_bf16"})
 ONE_BY_ONE = 2.0  # an element that is loaded into its lane by itself
-STORED = 3.0  # one that is stored by itself: unlike loads, blocks of these have no pass (`transpose_reads`)
+STORED = 3.0  # an element that is stored by itself: there is no pass like `transpose_reads` for stores
 ACROSS = 12.0  # the lanes of a vector added up
 
 

@@ -81,7 +81,7 @@ class _Transposing:
         return ()
 
     def columns(self, body: Body, along: str) -> dict[Load, Buffer]:
-        """The loads of columns in straight statements over all lanes, each with the block that it is read in."""
+        """The loads of columns in straight-line statements over all lanes, each with the block in which it is read."""
         if any(isinstance(s, (If, Read)) or (isinstance(s, For) and s.kind != "vector") for s in walk(body)):
             return {}
         parts = [p for s in walk(body) for operand in operands_of(s) for p in parts_of(operand)]
