@@ -59,7 +59,7 @@ test test-fast soak: export PYTHONDONTWRITEBYTECODE =
 test: setup ## run the tests, files side by side
 	$(VENV_PYTHON) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(PYTEST_FLAGS)
 
-test-fast: setup ## run a quick sample of the tests, in about two minutes on two cores
+test-fast: setup ## run a quick sample of the tests, in less than two minutes on two cores
 	$(VENV_PYTHON) -m pytest -n $(PROCESSES) --fast -q --durations 5 $(PYTEST_FLAGS)
 
 soak: setup ## run the long tests, which share MINUTES
