@@ -173,14 +173,17 @@ def test_passes_keep_the_meaning_of_100_kernels(random):
 
 @pytest.mark.soak
 def test_passes_keep_the_meaning_of_500_kernels():
-    """Every pass of the list changes some of them. The figures are printed."""
+    """Every pass of the list changes some of them. The figures are printed.
+
+    Hypothesis draws the seeds: kernels from its own random choices hardly ever copy strips.
+    """
     changed, done = Counter(), 0
 
     @settings(max_examples=500)
-    @given(RANDOM)
-    def run(random):
+    @given(st.integers(0, 2**32 - 1))
+    def run(seed):
         nonlocal done
-        changed.update(drawn(random))
+        changed.update(drawn(Random(seed)))
         done += 1
 
     run()
