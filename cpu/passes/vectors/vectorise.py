@@ -109,11 +109,10 @@ class _Vectoriser:
         # A test of the lane becomes a mask once the loops around it are unrolled; any other test stays.
         on_lane = _on_lane(statement)
         others = tuple(c for c in statement.conditions if c not in on_lane)
-        if not on_lane and (test or len(statement.body) > 1 or not isinstance(statement.body[0], Store)):
-            return (If(others, tuple(s for inner in statement.body for s in self.of_lanes(inner, test))),)
-        (store,) = statement.body
         if not on_lane:
-            return (If(others, (self.store(store, None),)),)
+            blocks = (statement.body, statement.otherwise)
+            return (If(others, *(tuple(s for inner in block for s in self.of_lanes(inner, test)) for block in blocks)),)
+        (store,) = statement.body
         (test,) = on_lane
         # Where other lanes become 0, all of the vector is stored: a masked load has zeros in them.
         others_too = bool(statement.otherwise)
@@ -121,7 +120,8 @@ class _Vectoriser:
         # If the last lane is used, all are. The mask is exact once loops are unrolled.
         every = replace(test, index=test.index + (self.lanes - 1) - Index((("lane", 1),)))
         chosen: Statement = If((every,), (whole,), (masked,))
-        return (If(others, (chosen,)),) if others else (chosen,)
+        rest = tuple(s for inner in statement.otherwise for s in self.of_lanes(inner, None))
+        return (If(others, (chosen,), rest),) if others else (chosen,)
 
     def store(self, statement: Statement, test: Inside | None, others_too: bool = False) -> Statement:
         """A store of one element for each lane, as an instruction. test: only lanes that pass it exist.

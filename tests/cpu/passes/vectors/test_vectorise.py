@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
+from cpu.passes.vectors.vectorise import vectorise
+from microkernels.tile.instructions import instructions_of
+from microkernels.tile.isa import AVX2
 from tests.support.loops.loops import conditions, statements
 from tests.support.loops.passes import SAME, TILES, around, instructions
 from tiling.epilogue import fused
-from tiling.loops.language import For, Load, Mask, Store
+from tiling.loops.index import ZERO, constant, variable
+from tiling.loops.language import Alloc, Buffer, For, If, Inside, Kernel, Load, Mask, Number, Statement, Store
+from tiling.loops.meaning.interpret import interpret
 from tiling.loops.rewrite import parts_of
 from tiling.operators import conv2d, matmul
 
@@ -50,3 +59,22 @@ def test_an_epilogue_is_one_function_of_vectors():
     _, after = around("vectorise", problem, "R(m) R(n) S(c) T(k,2) V(n,{v})")
     (epilogue,) = instructions(after, "epilogue")
     assert [name for name, _ in epilogue.operands] == ["y", "e_scale", "e_b", "e_z", "zero"]
+
+
+def test_a_row_that_is_no_output_keeps_its_zeros():
+    """The test is not of the lane, so both of its blocks become vectors."""
+    at = (variable("row"), variable("lane"))
+    choice = If((Inside(variable("row"), 0, 1),), (Store("acc", at, Load("Y", at)),), (Store("acc", at, Number(0)),))
+    acc = Buffer("acc", (2, 8), ("row", "lane"), memory="registers")
+    body = (Alloc(acc), rows_of(choice), rows_of(Store("Z", at, Load("acc", at))))
+    kernel = Kernel(tuple(replace(acc, name=name, memory="global") for name in "YZ"), body)
+    y = np.arange(1, 17, dtype=np.float32).reshape(2, 8)
+    for form in (kernel, vectorise(kernel, instructions_of(AVX2), 8, False)):
+        given = {"Y": y, "Z": np.full((2, 8), 7, np.float32)}
+        interpret(form, given)
+        np.testing.assert_array_equal(given["Z"], [y[0], np.zeros(8)])
+
+
+def rows_of(statement: Statement) -> Statement:
+    """The statement for each lane of two rows."""
+    return For("row", ZERO, constant(2), 1, (For("lane", ZERO, constant(8), 1, (statement,), "vector"),))
