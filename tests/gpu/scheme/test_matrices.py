@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,11 +14,11 @@ from gpu.model.loops import predict_loops
 from gpu.model.predict import predict
 from gpu.passes.order import scheme_forms
 from gpu.runtime.compiler.compile import compile_cubin, cuda_text
-from gpu.twin.launch import TwinError, run_on_twin
+from gpu.twin.launch import run_on_twin
 from search.matmul import main
 from tests.support.gpu.cases import expected, integers, product_scheme
 from tests.support.gpu.compiling import needs_nvrtc, ptx_of
-from tests.support.gpu.schemes import on_twin, scheme_of
+from tests.support.gpu.schemes import on_twin, scheme_of, survives
 from tiling.epilogue import fused
 from tiling.loops.meaning.functions import to_tf32
 from tiling.operators import conv2d, in_layout, matmul
@@ -110,16 +109,6 @@ def test_tiles_and_orientations_are_exact_without_bank_conflicts(dtype, unrolled
 )
 def test_what_is_looped_over_is_free(problem, text):
     assert on_twin(parse(problem, text))
-
-
-def survives(scheme, text) -> bool:
-    """Whether a changed text still gives the right result, and the twin finds nothing wrong."""
-    source = emit_loops(scheme)
-    assert text != source.text
-    try:
-        return on_twin(scheme, replace(source, text=text), seeds=range(4))
-    except TwinError:
-        return False
 
 
 @pytest.mark.slow

@@ -13,10 +13,9 @@ from gpu.model.devices import DEVICES
 from gpu.model.loops import predict_loops
 from gpu.passes.order import scheme_forms
 from gpu.runtime.compiler.compile import compile_cubin
-from gpu.twin.launch import TwinError
 from tests.support.gpu.cases import product_scheme
 from tests.support.gpu.compiling import needs_nvrtc
-from tests.support.gpu.schemes import interpreted, on_twin, scheme_of
+from tests.support.gpu.schemes import interpreted, on_twin, scheme_of, survives
 from tiling.epilogue import fused
 from tiling.loops.language import Barrier, Commit, Wait
 from tiling.loops.meaning.memory import Fault
@@ -66,16 +65,6 @@ def test_a_pipeline_makes_what_it_reads():
     problem = matmul(m=64, n=64, k=64, dtype="f16")
     assert not is_loops(product_scheme(problem, depth=3))
     assert not is_loops(parse(problem, product_scheme(problem, depth=3).text.replace("S(a, 3)", "S(a, 2)")))  # neither
-
-
-def survives(scheme, text) -> bool:
-    """Whether a changed text still gives the right result, and the twin finds nothing wrong."""
-    source = emit_loops(scheme)
-    assert text != source.text
-    try:
-        return on_twin(scheme, replace(source, text=text), seeds=range(4))
-    except TwinError:
-        return False
 
 
 @pytest.mark.slow

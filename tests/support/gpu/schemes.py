@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from cpu.reference.oracle import reference
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.loops.scheme import emit_loops
 from gpu.codegen.program import Source
-from gpu.twin.launch import run_on_twin
+from gpu.twin.launch import TwinError, run_on_twin
 from tests.support.gpu.cases import integers
 from tiling.epilogue import fused
 from tiling.loops.language import Kernel
@@ -131,6 +132,16 @@ def on_twin(scheme: Scheme, source: Source | None = None, seeds: Iterable[int] =
     given, source = integers(scheme.problem), source or emit_loops(scheme)
     wanted = expected(scheme.problem, *given)
     return all(np.array_equal(run_on_twin(source, *given, seed=seed).output, wanted) for seed in seeds)
+
+
+def survives(scheme: Scheme, text: str, seeds: Iterable[int] = range(6)) -> bool:
+    """Whether a changed text still gives the right result in every order tried, and the twin finds nothing wrong."""
+    source = emit_loops(scheme)
+    assert text != source.text, "nothing was changed"
+    try:
+        return on_twin(scheme, replace(source, text=text), seeds)
+    except TwinError:
+        return False
 
 
 def interpreted(scheme: Scheme, kernel: Kernel) -> np.ndarray:
