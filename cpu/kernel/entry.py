@@ -1,7 +1,7 @@
 """The fast path into a kernel, in C: `entry.c` checks the arrays of a call and runs it.
 
-The checks are most of the time of a small kernel's call. With two arrays a call takes 1.0 µs by this path, and 4.3 µs
-by the path in Python, which finds out what is wrong with them (Zen 5).
+The checks are most of the time of a small kernel's call (decision 052).
+A call whose arrays do not pass goes on in Python, which finds out what is wrong with them.
 """
 
 from __future__ import annotations
