@@ -64,7 +64,8 @@ def told(options: argparse.Namespace) -> str:
         raise ProblemError("--name is the name of what --emit writes: give --emit DIR too")
     if options.emit:
         writable(options.emit)
-    kernel = program_kernel(program, target, options.tune, options.search_budget or DEFAULT_BUDGET)
+    doubts: list[str] = []
+    kernel = program_kernel(program, target, options.tune, options.search_budget or DEFAULT_BUDGET, doubts.append)
     errors = definition_error(kernel, options.seed)
     timing = kernel.measure(random_inputs(program, options.seed), options.budget)
     emitted: tuple[Path, ...] = kernel.save(options.emit, options.name) if options.emit else ()
@@ -85,6 +86,7 @@ def told(options: argparse.Namespace) -> str:
         "seconds": timing.seconds,
         "bytes": moved,
         "bytes_per_second": moved / timing.seconds,
+        "remarks": doubts,
         "explanation": sentences,
         "emitted": [str(path) for path in emitted],
     }
@@ -158,6 +160,7 @@ def _report(facts: dict[str, Any], threads: int) -> str:
         lines.append(f"error    not checked: {facts['unchecked']}")
     rate = f"{facts['bytes_per_second'] / 1e9:.1f} GB/s of the {facts['bytes']:,} bytes of its arrays"
     lines.append(f"time     {1e6 * facts['seconds']:.3g} µs, warm: {rate}")
+    lines += [f"remark   {sentence}" for sentence in facts["remarks"]]
     lines += [f"why      {sentence}" for sentence in facts["explanation"]]
     return "\n".join([*lines, *(f"wrote    {path}" for path in facts["emitted"])])
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from search.evaluator import errors_of, target_of
 from search.evaluator.cpu.programs import ProgramKernel, anchored_for, around, build, target_of_anchor
 from search.evaluator.interface.files import fold_batch_norm, load
 from search.evaluator.interface.protocol import TargetError
-from search.flow.find import DEFAULT_BUDGET, MARKED, find
+from search.flow.find import DEFAULT_BUDGET, MARKED, UNSETTLED, find
 from search.tuner.dtypes import typed
 from search.tuner.target import TARGETS, Target, Wanted, check_meant
 from tiling.epilogue import fused
@@ -68,8 +69,9 @@ def generate_conv(
     tune="model" measures nothing: it takes the choice of an earlier measured search for the same problem, whose timing
     `kernel.timing` then holds, or else trusts the model. Each choice is kept. The next call with the same arguments
     returns at once, until the machine is ranked anew or the compiler changes.
-    Where other programs took the cores during a measured search, a RuntimeWarning and `kernel.timing.disturbed` say so;
-    the next such call measures the choice again beside its rivals if the machine is quiet by then.
+    Where other programs took the cores during a measured search, a RuntimeWarning and `kernel.timing.disturbed` say so,
+    in later calls that take its choice too. The next call with tune="measure" measures the choice again beside its
+    rivals if the machine is quiet by then.
 
     dtype="bf16" needs a CPU with AVX512-BF16, dtype="int8" one with AVX512-VNNI; both use AMX where the CPU has it and
     the system grants its registers, unless `isa` names another instruction set.
@@ -238,12 +240,25 @@ def gpu_program_kernel(program: Sized, target: str) -> TwinProgramKernel:
     return TwinProgramKernel(program)
 
 
-def program_kernel(program: Sized, target: Target, tune: str, budget: float) -> ProgramKernel:
-    """The kernel of a program: around that of its anchor, where it has one, else by rules."""
+def _warned(doubt: str) -> None:
+    """Warns at the line that called this file. Python shows a warning once for each line and text."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_code.co_filename == __file__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(doubt, RuntimeWarning, stacklevel=level)
+
+
+def program_kernel(
+    program: Sized, target: Target, tune: str, budget: float, doubtful: Callable[[str], None] = _warned
+) -> ProgramKernel:
+    """The kernel of a program: around that of its anchor, where it has one, else by rules.
+
+    doubtful: is given a sentence where the anchor's scheme is in doubt.
+    """
     found = anchored_for(program, target)
     if isinstance(found, str):
         return build(program, target)
-    anchor: Any = kernel_for(found.stores.problem, target_of_anchor(found, target), tune, budget)
+    anchor: Any = kernel_for(found.stores.problem, target_of_anchor(found, target), tune, budget, doubtful)
     return around(program, found, anchor, target)
 
 
@@ -284,13 +299,20 @@ def _generated(
 
 
 def kernel_for(
-    problem: Problem, target: Target, tune: str = "model", budget: float = DEFAULT_BUDGET
+    problem: Problem,
+    target: Target,
+    tune: str = "model",
+    budget: float = DEFAULT_BUDGET,
+    doubtful: Callable[[str], None] = _warned,
 ) -> CpuKernel | GpuKernel | TwinKernel:
-    """The kernel for any problem in the dtypes of a target: an earlier choice, or that of a new search."""
+    """The kernel for any problem in the dtypes of a target: an earlier choice, or that of a new search.
+
+    doubtful: is given a sentence where the choice is in doubt, since other programs ran while it was made.
+    """
     # The model's choice is taken unchecked. A measured choice passes the same last check as on the command line.
     found = find(problem, target, tune=tune, budget=budget, recall=True, verify=tune == "measure")
-    if tune == "measure" and found.timing and found.timing.disturbed:
-        warnings.warn(f"{problem}: {found.timing.disturbed}: {MARKED}", RuntimeWarning, stacklevel=4)
+    if found.timing and found.timing.disturbed:
+        doubtful(f"{problem}: {found.timing.disturbed}: {MARKED if tune == 'measure' else UNSETTLED}")
     if found.recalled:
         try:
             with errors_of(target.name):

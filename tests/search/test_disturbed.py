@@ -6,8 +6,9 @@ import warnings
 
 import pytest
 
-from search import generate_conv
+from search import generate_conv, generate_matmul, generate_program
 from search.evaluator.cpu.backend import cpu_backend
+from search.program import main as program
 from search.tuner import store
 from search.tuner.peaks import LOW, RECENT, Peaks
 from search.tuner.tune import BATCH, ROUNDS, tune
@@ -144,8 +145,48 @@ def test_a_choice_in_doubt_stays_while_the_machine_is_busy(kept_in_doubt, monkey
 def test_the_models_choice_measures_nothing_however_doubtful(kept_in_doubt, monkeypatch):
     schemes, *_ = kept_in_doubt
     monkeypatch.setattr("search.evaluator.cpu.backend.busy", lambda threads: pytest.fail("nobody asked"))
-    kernel = generate_conv(**BY_MODEL)
+    with pytest.warns(RuntimeWarning):
+        kernel = generate_conv(**BY_MODEL)
     assert kernel.scheme == schemes[2] and kernel.timing.disturbed
+
+
+PRODUCT = dict(m=36, n=8, k=4, transpose_b=True, isa="portable")
+PROGRAM, SIZES = "y[i,k] = sum[c] x[i,c] * w[k,c]", {"i": 36, "k": 8, "c": 4}
+
+
+@pytest.fixture
+def product_in_doubt(monkeypatch):
+    """The choice that a disturbed search left for the product of PROGRAM."""
+    for limit in ("LEAST_FLOPS", "LEAST_USES"):
+        monkeypatch.setattr(f"tiling.program.rewrite.anchored.{limit}", 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of the test before
+        kernel = generate_matmul(**PRODUCT)
+    backend = cpu_backend("portable")
+    key, kind = backend.key(kernel.problem), backend.kind("measure", kernel.problem)
+    store.choose(key, kind, kernel.scheme.text, Timing((1.0,), 1.0, f"2 of 9 schemes were only timed while {BUSY}"))
+
+
+def test_the_default_says_once_that_it_takes_a_choice_in_doubt(product_in_doubt):
+    """Of a product, and of a program around it; the warning names the line of the caller."""
+    asked = (lambda: generate_matmul(**PRODUCT)), (lambda: generate_program(PROGRAM, isa="portable", **SIZES))
+    for ask in asked:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("default", RuntimeWarning)
+            for _ in range(3):
+                ask()
+        (warning,) = said
+        assert warning.filename == __file__ and warning.lineno == ask.__code__.co_firstlineno
+        found = str(warning.message)
+        assert f"2 of 9 schemes were only timed while {BUSY}: the choice is in doubt" in found
+        assert 'tune="measure"' in found and "\n" not in found
+
+
+def test_the_command_of_programs_says_it_in_its_report(product_in_doubt, capsys):
+    assert program([PROGRAM, "--shape", "i=36,k=8,c=4", "--isa", "portable", "--budget", "0.01"]) == 0
+    printed = capsys.readouterr()
+    (line,) = (line for line in printed.out.splitlines() if line.startswith("remark"))
+    assert "the choice is in doubt" in line and "Warning" not in printed.err
 
 
 @pytest.mark.slow
