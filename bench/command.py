@@ -29,6 +29,7 @@ from bench.run.suites import Visit, plan, run
 from bench.studies.networks import models, programs
 from cpu.cluster.address import cluster
 from cpu.runtime.machine.host import host
+from cpu.runtime.options import Parser
 from gpu.runtime.machine.device import DeviceError
 from microkernels.ranking.offline import machine_catalog
 from microkernels.tile.isa import ISAS_OF, Isa
@@ -246,7 +247,7 @@ def _command(options: argparse.Namespace) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "python -m bench",
         description="Times suites of layers beside other libraries. With --models it times whole models, with "
         "--suite programs programs: see python -m bench --models --help and python -m bench --suite programs --help.",

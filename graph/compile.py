@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 from rich.console import Console
 
+from cpu.runtime.options import Parser
 from cpu.runtime.output import readers_may_leave, write
 from cpu.runtime.plural import plural
 from graph.calls.compiled import CompiledModel, Explained
@@ -216,7 +217,7 @@ def numbers(text: str) -> tuple[str, int | float | list[int | float]]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "python -m graph.compile",
         description="Makes one C library for an ONNX model, and times it.",
         epilog="It needs onnx: pip install 'tilewright[models]'.",

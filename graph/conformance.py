@@ -5,7 +5,6 @@ Prints how many pass, how many are refused for which reason, and every wrong ans
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
@@ -25,6 +24,7 @@ from rich.console import Console
 
 from cpu.runtime.machine.host import host
 from cpu.runtime.numbers import ELEMENTS, in_memory
+from cpu.runtime.options import Parser
 from cpu.runtime.output import readers_may_leave, write
 from cpu.runtime.plural import plural
 from graph.calls.compiled import CompiledModel
@@ -256,7 +256,7 @@ def reason(why: str) -> str:
 @ending("interrupted, and nothing is kept without --journal", FileError)
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. 1: wrong answers, or it failed; 2: no such test; 130: Ctrl-C."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "python -m graph.conformance",
         description="Runs onnx's own tests.",
         epilog="It needs onnx: pip install 'tilewright[models]'.",

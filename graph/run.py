@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cpu.runtime.options import Parser
 from cpu.runtime.output import readers_may_leave, write
 from graph.calls.arguments import given_for
 from graph.calls.compiled import CompiledModel, load_model
@@ -84,7 +85,7 @@ def _array(path: str) -> np.ndarray:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "python -m graph.run",
         description="Calls a model once.",
         epilog="An ONNX file needs onnx: pip install 'tilewright[models]'.",

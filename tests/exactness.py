@@ -6,7 +6,6 @@ case that fails prints the line that repeats it: --shape and --scheme run one ca
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from unittest.mock import patch
 from cpu.kernel.callable import build
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import host
+from cpu.runtime.options import Parser
 from cpu.runtime.processes.pool import Task, run_all
 from cpu.runtime.processes.worker import CandidateError
 from microkernels.tile.isa import EVERY_ISA, isa_named
@@ -145,7 +145,7 @@ def summary(passed: Counter, failed: int) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; 1 where a case failed."""
-    parser = argparse.ArgumentParser("python -m tests.exactness", description="Random kernels against the definition.")
+    parser = Parser("python -m tests.exactness", description="Random kernels against the definition.")
     parser.add_argument("--cases", type=whole, default=2000, metavar="N", help="how many; default 2000")
     parser.add_argument("--seed", type=natural, metavar="N", help="of the cases; default: the clock's")
     parser.add_argument("--jobs", type=whole, default=host().cores, metavar="N", help="workers; default: one a core")

@@ -10,6 +10,7 @@ from bench.report.files import ReportError
 from bench.report.formats import FormatError, from_json_lines
 from bench.report.sections import sections
 from bench.report.written import publish, show
+from cpu.runtime.options import Parser
 from cpu.runtime.output import readers_may_leave
 
 
@@ -37,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "python -m bench.render",
         description="Writes the reports of a run again from its JSON lines; without options, prints its tables.",
     )

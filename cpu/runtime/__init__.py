@@ -8,6 +8,7 @@ In its rooms, and in this folder:
     numbers      the number formats of arrays
     taken_names  the names that C, C++ or a C library takes
     team         the C text before a team of OpenMP threads
+    options      the parser of every command line
     output       prints results, and ends quietly when nobody reads them any more
     plural       numbers of things in sentences
 """

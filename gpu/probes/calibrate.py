@@ -8,7 +8,6 @@ fragment layout, rounding or zero fill shows. It runs in a worker process, so th
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable
@@ -20,6 +19,7 @@ import numpy as np
 from cpu.runtime.compiler.cache_folder import CacheError
 from cpu.runtime.compiler.toolchain import ToolchainError
 from cpu.runtime.numbers import to_bits
+from cpu.runtime.options import Parser
 from cpu.runtime.processes.worker import CandidateError, Worker, WorkerError
 from gpu.codegen.pipeline.instructions import INSTRUCTIONS, Instruction
 from gpu.probes.probe import FILL, WORDS, Probe, copy_out, each_pair, each_word, loop
@@ -266,7 +266,7 @@ def _make_ready(worker: Worker) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Returns 0 if device and twin agree, 1 if they do not, 2 if nothing could be compared."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m gpu.calibrate",
         description="Compares this GPU with the CPU twin, call by call.",
         epilog="It needs a GPU of NVIDIA and CuPy: pip install 'tilewright[gpu]'.",

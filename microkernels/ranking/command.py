@@ -17,6 +17,7 @@ from cpu.runtime.compiler.cache_command import limited, size
 from cpu.runtime.compiler.cache_folder import CacheError
 from cpu.runtime.compiler.toolchain import ToolchainError
 from cpu.runtime.machine.host import fingerprint, host
+from cpu.runtime.options import Parser
 from cpu.runtime.output import INTERRUPTED, OutputError, readable, readers_may_leave, write
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import WorkerError
@@ -155,9 +156,9 @@ def _failures(failures: Iterable[Failure]) -> Iterator[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m microkernels", description="Rank the microkernels of this machine.")
+    parser = Parser("python -m microkernels", description="Rank the microkernels of this machine.")
     commands = parser.add_subparsers(required=True, metavar="rank | show | plot | export")
-    which = argparse.ArgumentParser(add_help=False)
+    which = Parser(add_help=False)
     which.add_argument("--isa", metavar="NAME", help=f"{', '.join(ISAS)}; default: the widest that this CPU has")
     ranked = tuple(dict.fromkeys(RANKED_AS.values()))
     which.add_argument(

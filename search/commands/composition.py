@@ -16,6 +16,7 @@ from math import prod
 
 from rich.console import Console
 
+from cpu.runtime.options import Parser
 from cpu.runtime.output import readers_may_leave, write
 from cpu.runtime.plural import plural
 from microkernels.tile.microkernel import Microkernel, microkernel_of
@@ -145,9 +146,7 @@ def as_json(found: Sequence[Composed]) -> dict[str, object]:
 
 
 def _parser(program: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        program, description="Shows of which microkernels the kernels of a suite are composed."
-    )
+    parser = Parser(program, description="Shows of which microkernels the kernels of a suite are composed.")
     parser.add_argument("--suite", nargs="+", required=True, metavar="NAME[:LAYER]", help="suites, or layers of them")
     parser.add_argument("--composition", action="store_true", required=True, help="what this command shows")
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")

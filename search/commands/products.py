@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from cpu.cluster.address import cluster
+from cpu.runtime.options import Parser
 from cpu.runtime.output import INTERRUPTED, readable, readers_may_leave, write
 from cpu.runtime.plural import plural
 from search.commands import composition
@@ -213,7 +214,7 @@ def _repeat(program: str, found: Found, options: argparse.Namespace) -> str:
 
 
 def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         program,
         description="Finds, checks and explains a fast kernel for one problem. With --suite NAME … --composition it "
         "shows of which microkernels a suite's kernels are composed: --suite NAME --help says more.",

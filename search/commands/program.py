@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from cpu.runtime.options import Parser
 from cpu.runtime.output import readers_may_leave, write
 from cpu.runtime.plural import plural
 from search.commands.ending import ending
@@ -210,9 +211,7 @@ def _sizes(text: str) -> dict[str, int | str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        "python -m search.program", description="Makes, checks, times and explains a kernel for a program."
-    )
+    parser = Parser("python -m search.program", description="Makes, checks, times and explains a kernel for a program.")
     parser.add_argument(
         "text", metavar="TEXT", help="statements, such as 'y[i] = sum[j] x[i,j]'; @FILE reads a file, - standard input"
     )

@@ -21,6 +21,7 @@ from bench.report.sections import PAPER, on_threads
 from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.run.layouts import laid_out
+from cpu.runtime.options import Parser
 from microkernels.ranking.offline import machine_catalog
 from search.commands.options import CPU_DTYPE_HELP, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
@@ -171,7 +172,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m bench.choice", description="What the model's choice loses.")
+    parser = Parser("python -m bench.choice", description="What the model's choice loses.")
     parser.add_argument(
         "--suite", nargs="+", default=list(PAPER), metavar="NAME[:LAYER]", help=f"default: {' '.join(PAPER)}"
     )

@@ -26,6 +26,7 @@ from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.studies.accuracy.counters import counted
 from bench.studies.accuracy.traffic import Moved, compare
+from cpu.runtime.options import Parser
 from microkernels.ranking.offline import machine_catalog
 from search.commands.options import natural, whole
 from search.cost.predict import Predictor
@@ -269,7 +270,7 @@ def _ask(backend: CpuBackend, layers: Sequence[tuple[str, Problem]], options, re
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m bench.model", description="Rank correlation of model and machine.")
+    parser = Parser("python -m bench.model", description="Rank correlation of model and machine.")
     parser.add_argument(
         "--suite", nargs="+", default=list(PAPER), metavar="NAME[:LAYER]", help=f"default: {' '.join(PAPER)}"
     )

@@ -6,7 +6,6 @@ The fastest sample of each counts, since other programs only make a run slower.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import subprocess
@@ -19,6 +18,7 @@ from pathlib import Path
 from bench.run.ending import ending
 from bench.run.journal import alone
 from cpu.runtime.compiler.toolchain import CompileError, find_compiler
+from cpu.runtime.options import Parser
 from cpu.runtime.output import readable
 from cpu.runtime.processes.worker import CandidateError
 from search.commands.options import seconds, whole
@@ -96,7 +96,7 @@ def _timed(program: Path, environment: dict[str, str]) -> float:
 @ending("interrupted")
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
-    parser = argparse.ArgumentParser("python -m bench.deployed", description="Saved kernels against their tuned speed.")
+    parser = Parser("python -m bench.deployed", description="Saved kernels against their tuned speed.")
     parser.add_argument("--shape", required=True, nargs="+", help="layers, as `python -m search.conv` takes them")
     parser.add_argument("--threads", type=whole, default=1, metavar="N")
     parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")

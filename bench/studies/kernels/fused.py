@@ -23,6 +23,7 @@ from cpu.kernel.callable import build
 from cpu.kernel.measure import check_exact
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
+from cpu.runtime.options import Parser
 from cpu.runtime.output import readable
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError, Worker
@@ -196,9 +197,7 @@ def _command(options: argparse.Namespace) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        "python -m bench.fused", description="What an epilogue fused into the store costs."
-    )
+    parser = Parser("python -m bench.fused", description="What an epilogue fused into the store costs.")
     parser.add_argument("--suite", nargs="+", default=[], metavar="NAME[:LAYER]", help="default: yolo9000 resnet18")
     parser.add_argument("--shape", nargs="+", default=[], help="layers, as `python -m search.conv` takes them")
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")

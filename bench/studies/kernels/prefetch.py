@@ -7,7 +7,6 @@ counters are the same in all three. The kernels take turns in one process on one
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,6 +18,7 @@ from cpu.kernel.arguments import aligned
 from cpu.kernel.callable import Kernel
 from cpu.reference.oracle import reals
 from cpu.runtime.machine.neighbours import undisturbed
+from cpu.runtime.options import Parser
 from search.commands.options import CPU_DTYPE_HELP
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from tiling.machine import Timing
@@ -72,7 +72,7 @@ def gain(backend: CpuBackend, scheme: Scheme) -> Gain | None:
 @ending("interrupted")
 def main(arguments: list[str] | None = None) -> int:
     """Prints a line a layer and returns the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "python -m bench.prefetch", description="What prefetches bring: kernels with all, with those to L2, with none."
     )
     parser.add_argument("--suite", required=True, nargs="+", metavar="NAME[:LAYER]", help="a suite, or a layer of it")

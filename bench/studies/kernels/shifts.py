@@ -28,6 +28,7 @@ from bench.run.turns import timed
 from cpu.kernel.arguments import aligned
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
+from cpu.runtime.options import Parser
 from cpu.runtime.output import readable
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError, Worker
@@ -280,7 +281,7 @@ def _torch_version(ways: Sequence[str]) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "python -m bench.shifts",
         description="Triton's shift-convolutions.",
         epilog="Without PyTorch (pip install 'tilewright[peers]') only ours are timed.",

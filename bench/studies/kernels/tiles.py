@@ -6,7 +6,6 @@ in L1 and L2, and the fastest of several turns counts.
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from cffi import FFI
@@ -15,6 +14,7 @@ from cpu.runtime.compiler.cache_folder import CacheError
 from cpu.runtime.compiler.library import load
 from cpu.runtime.compiler.toolchain import ToolchainError
 from cpu.runtime.machine.host import supports, tiles_given
+from cpu.runtime.options import Parser
 from microkernels.tile.isa import isa_named
 from microkernels.tile.matrix import shapes_definition
 
@@ -112,7 +112,7 @@ def measured() -> dict[str, float]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Prints a line a case and returns the exit code. 1: this CPU has no tile registers."""
-    argparse.ArgumentParser(
+    Parser(
         "python -m bench.tiles", description="Times the instructions of tile registers; needs a CPU with AMX."
     ).parse_args(arguments)
     if not supports(isa_named("amxbf16").cpu_flags) or not tiles_given():

@@ -26,6 +26,7 @@ from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.run.turns import timed
 from bench.studies.networks import waiting
+from cpu.runtime.options import Parser
 from cpu.runtime.output import readable
 from cpu.runtime.processes.worker import CandidateError, Worker
 from graph import ModelError
@@ -259,7 +260,7 @@ def _race(name: str, path: Path, options: argparse.Namespace, threads: int) -> R
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "python -m bench",
         description="Whole models beside other libraries.",
         epilog="Networks by name come from PyTorch: pip install 'tilewright[peers,models]'. For a file "

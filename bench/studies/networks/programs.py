@@ -34,6 +34,7 @@ from bench.studies.networks.bandwidth import least_seconds
 from cpu.kernel.arguments import aligned
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
+from cpu.runtime.options import Parser
 from cpu.runtime.output import readable
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError, Worker
@@ -293,7 +294,7 @@ def _command(options: argparse.Namespace) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "python -m bench.programs",
         description="Programs of networks beside other libraries. python -m bench --suite programs is the same.",
         epilog="PyTorch has to be there, but with --runtime: pip install 'tilewright[peers]'.",

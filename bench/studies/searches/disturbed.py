@@ -25,6 +25,7 @@ from bench.report.sections import on_threads
 from bench.run.ending import ending
 from bench.run.journal import alone
 from cpu.runtime.machine.host import fingerprint, host
+from cpu.runtime.options import Parser
 from microkernels.ranking.offline import machine_catalog
 from microkernels.scores.database import FILE_NAME, data_folder
 from search.commands.options import seconds, whole
@@ -205,9 +206,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        "python -m bench.disturbed", description="What a search chooses while a program takes the cores."
-    )
+    parser = Parser("python -m bench.disturbed", description="What a search chooses while a program takes the cores.")
     parser.add_argument(
         "--shape", nargs="+", default=list(SHAPES), metavar="NAME[:LAYER]", help=f"default: {' '.join(SHAPES)}"
     )

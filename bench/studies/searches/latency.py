@@ -5,7 +5,6 @@ Data and cache folders are fresh.
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 import subprocess
@@ -19,6 +18,7 @@ from bench.run.ending import ending
 from bench.run.journal import alone
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
+from cpu.runtime.options import Parser
 from cpu.runtime.plural import plural
 
 SHAPE = "resnet18:R2"
@@ -91,7 +91,7 @@ def page(found: list[tuple[str, float]], command: str) -> str:
 @ending("interrupted: no page is written", WaitError)
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
-    parser = argparse.ArgumentParser("python -m bench.latency", description="How long a user waits.")
+    parser = Parser("python -m bench.latency", description="How long a user waits.")
     parser.add_argument("--full", action="store_true", help="also time the full microkernel ranking")
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as latency.md")
     options = parser.parse_args(arguments)

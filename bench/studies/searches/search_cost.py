@@ -30,6 +30,7 @@ from bench.run.journal import alone
 from bench.run.layers import held
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
+from cpu.runtime.options import Parser
 from cpu.runtime.output import readable
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError
@@ -252,7 +253,7 @@ def _command(options: argparse.Namespace) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         "python -m bench.search_cost",
         description="What a search costs, beside others'.",
         epilog="The others are XTC and TVM: pip install 'tilewright[peers]'. The picture needs 'tilewright[plot]'. "

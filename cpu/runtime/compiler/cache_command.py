@@ -10,6 +10,7 @@ import sys
 import time
 
 from cpu.runtime.compiler.cache_folder import CacheError, Entry, clear, entries, keep_limit, kernel_folder, limit_bytes
+from cpu.runtime.options import Parser
 from cpu.runtime.output import OutputError, readable, readers_may_leave, write
 from cpu.runtime.plural import plural
 
@@ -107,7 +108,7 @@ def _ago(seconds: float) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m cpu.cache", description="Look after the compiled kernels on disk.")
+    parser = Parser("python -m cpu.cache", description="Look after the compiled kernels on disk.")
     commands = parser.add_subparsers(required=True, metavar="status | clear | limit")
     command = commands.add_parser("status", help="where they are, how many and how large")
     command.add_argument("--json", action="store_true", help="print one JSON object")

@@ -178,7 +178,7 @@ def test_bad_options_are_refused(arguments, capsys):
 def test_a_number_that_is_refused_is_told_why(option, given, message, capsys):
     with pytest.raises(SystemExit):
         conv("--shape", SHAPE, option, given)
-    assert capsys.readouterr().err.endswith(f"error: argument {option}: {message}\n")
+    assert capsys.readouterr().err == f"python -m search.conv: error: argument {option}: {message}; see --help\n"
 
 
 def run(*arguments, **environment):
