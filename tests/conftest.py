@@ -21,6 +21,9 @@ settings.register_profile("soak", deadline=None, suppress_health_check=[HealthCh
 settings.register_profile("same", settings.get_profile("soak"), derandomize=True)
 settings.load_profile("same")
 
+# Of the kernels that a whole run compiles, and a dozen headers of 25 MB; as `python -m cpu.cache limit` keeps it.
+SHARED_CACHE_BYTES = f"{2 << 30}\n"
+
 # Fixtures that several folders use.
 pytest_plugins = ["tests.support.gpu.cupy_fixture", "tests.support.gpu.fake_device"]
 
@@ -145,13 +148,19 @@ def isolated_folders(tmp_path_factory):
     """No test reads or writes the user's own measurements and compiled kernels.
 
     Compiled kernels are shared by the whole run, processes of pytest-xdist included: many files build the same ones.
+    Without room for all of them, and for the headers that gcc reads ahead, each would be compiled again and take thrice
+    as long. So a test that asks about the limit, or deletes kernels, has a cache of its own.
     """
     base = tmp_path_factory.getbasetemp()
     cache = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled-kernels"
+    cache.mkdir(exist_ok=True)
+    limit = cache / "limit"
+    limit.write_text(SHARED_CACHE_BYTES)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_DATA", str(tmp_path_factory.mktemp("data")))
         patch.setenv("TILEWRIGHT_CACHE", str(cache))
         yield
+    assert limit.read_text() == SHARED_CACHE_BYTES, "a test has changed the limit of the cache that all tests share"
 
 
 @pytest.fixture

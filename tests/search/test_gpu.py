@@ -158,7 +158,8 @@ def test_what_the_cpus_report_says_is_said_of_a_gpu_too(capsys):
         assert (report["algorithm"], report["cache"], report["direct_error"]) == ("direct", "warm", None)
 
 
-def test_cubins_are_held_within_the_limit_that_is_given(capsys):
+def test_cubins_are_held_within_the_limit_that_is_given(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path))
     for target, limit in (("cuda", 9 << 20), ("cuda-twin", 8 << 20)):
         arguments = ["--target", target, "--shape", PRODUCT, "--model-only", "--cache-limit", str(limit)]
         reported(matmul_command, capsys, *arguments)
