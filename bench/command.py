@@ -164,12 +164,11 @@ def _backends(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]],
     """The back ends, one for each number of threads or one for the GPU; and the function for the run's conditions."""
     if options.target == "cuda":
         return [cuda_backend(options.dtype)], gpu_conditions.conditions
-    backends = [cpu_backend(None, count, options.dtype, options.algorithm, options.cluster or "") for count in threads]
+    cluster = options.cluster or ""
+    backends = [cpu_backend(None, count, options.dtype, options.algorithm, cluster, options.cache) for count in threads]
     problems = [layer.problem for layers in suites.values() for layer in layers if layer.problem]
     for ranking in dict.fromkeys(ranking for problem in problems for ranking in _rankings(backends[0], problem)):
-        machine_catalog(
-            *ranking, announce=lambda sentence: print(sentence, file=sys.stderr), cluster=options.cluster or ""
-        )
+        machine_catalog(*ranking, announce=lambda sentence: print(sentence, file=sys.stderr), cluster=cluster)
     return backends, conditions
 
 

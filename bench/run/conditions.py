@@ -25,7 +25,7 @@ from tiling.text.suite import Layer
 USUAL_PEERS = {"cpu": ("onednn", "onednn-nchw", "ort", "openvino"), "cuda": ("cudnn", "cublas", "triton")}
 _CACHES = {
     "warm": "warm caches: inputs, weights and output stay where the call before left them",
-    "cold": "cold caches: a buffer larger than the last one is read before each call",
+    "cold": "cold caches: a buffer larger than the last one is read before each call; ours are chosen for such calls",
 }
 
 

@@ -103,10 +103,15 @@ def _absent(isa: Isa) -> str:
 
 
 def cpu_backend(
-    isa: str | None = None, threads: int = 1, dtype: str = "f32", algorithm: str = "direct", cluster: str = ""
+    isa: str | None = None,
+    threads: int = 1,
+    dtype: str = "f32",
+    algorithm: str = "direct",
+    cluster: str = "",
+    cache: str = "warm",
 ) -> CpuBackend:
     """The back end of this CPU (`Wanted`)."""
-    return CpuBackend(cpu_target(Wanted(dtype, isa, threads, algorithm, cluster=cluster)))
+    return CpuBackend(cpu_target(Wanted(dtype, isa, threads, algorithm, cluster=cluster, cache=cache)))
 
 
 @dataclass(frozen=True)

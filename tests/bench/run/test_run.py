@@ -88,7 +88,7 @@ def made_up(monkeypatch, tmp_path_factory):
     monkeypatch.setattr(
         "tiling.text.shapes.suite", lambda name: tuple(Layer(layer, "c=4", 1, PROBLEM) for layer in "ABC")
     )
-    monkeypatch.setattr(command, "cpu_backend", lambda isa, threads, dtype, algorithm, cluster: made_up_backend())
+    monkeypatch.setattr(command, "cpu_backend", lambda *_: made_up_backend())
     monkeypatch.setattr(command, "machine_catalog", lambda *_, **__: None)
     monkeypatch.setattr(runs, "run_layer", run)
     outcomes["ran"] = ran
@@ -117,6 +117,14 @@ def test_a_search_that_took_longer_than_its_budget_is_told(budget, told, made_up
     assert command.main([*MADE_UP, "--budget", budget]) == 0
     said = "made_up:B on 1 thread: its search took 14.0 s: to list the candidates and measure one takes longer than"
     assert (f"{said} --budget {budget}\n" in capsys.readouterr().err) is told
+
+
+@pytest.mark.parametrize("cache", ["warm", "cold"])
+def test_kernels_are_searched_for_the_caches_that_they_are_timed_with(cache, made_up, monkeypatch):
+    asked = []
+    monkeypatch.setattr(command, "cpu_backend", lambda *options: asked.append(options[-1]) or made_up_backend())
+    assert command.main([*MADE_UP, "--cache", cache]) == 0
+    assert asked == [cache]
 
 
 def test_layers_are_run_in_the_layout_asked_for(made_up, monkeypatch, tmp_path):

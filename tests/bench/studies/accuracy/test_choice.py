@@ -97,10 +97,25 @@ def test_the_page_has_a_table_for_each_number_of_threads():
     assert "the 15 candidates" in text and text.index("On 1 thread") < text.index("On 2 threads")
 
 
+def test_of_cold_calls_the_choice_for_warm_ones_takes_part(known):
+    cold = MadeUp({"A": Timing((2.0,), 100.0), "B": Timing((2.2,), 100.0), "W": Timing((2.5,), 100.0)})
+    found = choice.timed(cold, "made_up:A", PROBLEM, 2, MadeUp({"W": Timing((1.0,), 100.0)}))
+    assert found.schemes == ("A", "B", "W") and found.warm == "W" and found.warm_longer == pytest.approx(0.25)
+    assert "The choice for warm calls takes 25.0 % longer than that for cold calls" in choice.summary([found])
+    text = choice.page([found], "python -m bench.choice", "box-1", 2, "cold")
+    assert "kernels alone, with all arrays in memory," in text and "| 0.0 % | +25.0 % | `A` | the same |" in text
+    same = choice.timed(cold, "made_up:A", PROBLEM, 2, MadeUp({"A": Timing((1.0,), 100.0)}))
+    assert same.schemes == ("A", "B") and same.warm == "A" and same.warm_longer == 0.0
+    failed = choice.timed(
+        MadeUp(cold.outcomes | {"W": "wrong result"}), "made_up:A", PROBLEM, 2, MadeUp({"W": Timing((1.0,), 100.0)})
+    )
+    assert failed.schemes == ("A", "B") and failed.warm == "" and "warm" not in choice.summary([failed])
+
+
 def test_a_layer_that_is_measured_ends_in_a_line_and_a_page(known, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(choice, "machine_catalog", lambda *_, **__: None)
     backend = MadeUp({"A": Timing((2.0,), 100.0), "B": Timing((1.0,), 100.0)})
-    monkeypatch.setattr(choice, "cpu_backend", lambda *_: backend)
+    monkeypatch.setattr(choice, "cpu_backend", lambda *_, **__: backend)
     assert (
         choice.main(
             ["--suite", "resnet18:R11", "--threads", "2", "--candidates", "2", "--report", str(tmp_path / "page.md")]
@@ -115,6 +130,6 @@ def test_a_layer_that_is_measured_ends_in_a_line_and_a_page(known, monkeypatch, 
 
 def test_a_layer_whose_choice_cannot_be_timed_is_left_out(known, monkeypatch, capsys):
     monkeypatch.setattr(choice, "machine_catalog", lambda *_, **__: None)
-    monkeypatch.setattr(choice, "cpu_backend", lambda *_: MadeUp({"A": "wrong result"}))
+    monkeypatch.setattr(choice, "cpu_backend", lambda *_, **__: MadeUp({"A": "wrong result"}))
     assert choice.main(["--suite", "resnet18:R11"]) == 0
     assert capsys.readouterr().err == "resnet18:R11 is left out: the model's choice cannot be timed: A\n"
