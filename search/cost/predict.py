@@ -34,7 +34,7 @@ from tiling.scheme.scheme import Scheme
 #             1 + `sweep` times as long for each row dim inside a loop over the vectorised channels.
 #   seconds = max(core, levels) + `exposed` · (the other parts) + `start`
 #             + (`not_prefetched` - `exposed`) · (data from beyond L2 that no tile prefetches, where it is not the
-#               slowest part)
+#               slowest part and comes from a memory slower than `in_time` · L2)
 #             + `reshape` · (changes of tiles), for matrix instructions
 #
 # Overlap is not complete, so a share `exposed` of every other part shows; for matrix instructions it is `in_tiles`.
@@ -157,10 +157,15 @@ class Predictor:
     ) -> dict[str, float]:
         """For each tensor, the seconds of `movement` in which it comes from beyond L2.
 
-        Streamed outputs are left out, since nothing waits for them. So is the slowest part, which counts whole anyway.
+        Streamed outputs are left out, since nothing waits for them. So is the slowest part, which counts whole anyway,
+        and what a memory sends that is nearly as fast as L2.
         """
         late: dict[str, float] = {}
-        for moved, seconds in list(zip(traffic, movement))[1:]:
+        caches = self.machine.caches
+        rates = [*(cache.bandwidth for cache in caches[1:]), self.machine.memory_bandwidth]
+        for moved, seconds, rate in list(zip(traffic, movement, rates))[1:]:
+            if rate >= self.costs.in_time * rates[0]:
+                continue
             for tensor, amount in moved.moved:
                 if amount and seconds < slowest and not (stream and tensor == self.problem.output.name):
                     late[tensor] = late.get(tensor, 0.0) + seconds * amount / moved.total

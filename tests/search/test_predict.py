@@ -267,6 +267,20 @@ def test_what_comes_from_far_and_nobody_asks_for_costs_more():
         assert found.seconds == pytest.approx(shown + (COSTS.not_prefetched - COSTS.exposed) * late)
 
 
+@pytest.mark.parametrize("share, waits", [(0.3, True), (0.4, False)])
+def test_what_a_fast_l3_sends_comes_in_time_by_itself(share, waits):
+    """Zen 5 reads L3 at 0.42 of L2's bandwidth, Sapphire Rapids at 0.18."""
+    near = replace(MACHINE, caches=(L1, L2, replace(L3, bandwidth=share * L2.bandwidth)))
+    problem = conv2d(c=512, h=14, w=14, k=512, r=3, s=3, padding=1)
+    scheme = parse(problem, "T(k,2) T(h,14) T(k,8) S(y) T(r,3) T(c,512) U(s,3) U(w,14) U(k,2) V(k,16)")
+    found = predict(scheme, near, lambda kernel: 0.9)
+    core = found.compute + found.overhead
+    assert found.traffic[1].total and not found.traffic[2].total and core > max(found.movement)
+    shown = core + COSTS.exposed * sum(found.movement)
+    assert (found.seconds > 1.05 * shown) is waits and found.seconds >= shown
+    assert waits or found.seconds == pytest.approx(shown)
+
+
 def test_a_large_x_is_prefetched_where_only_rows_loop_around_it():
     problem = conv2d(c=512, h=34, w=34, k=256, r=1, s=1)
     body = "L(w, 1x10 + 2x12) S(y) T(c,512) U(w,λ) U(k,2) V(k,16)"
@@ -326,7 +340,8 @@ def test_outputs_past_the_caches_are_not_waited_for():
     problem = conv2d(c=16, h=600, w=600, k=64, r=1, s=1)  # 92 MB of outputs
     scheme = parse(problem, "T(h,600) T(w,60) T(k,2) S(y) T(c,16) U(w,10) U(k,2) V(k,16)")
     costs = replace(COSTS, not_prefetched=COSTS.not_prefetched + 1)
-    base, more = (predict(scheme, MACHINE, lambda kernel: 0.9, costs=chosen) for chosen in (COSTS, costs))
+    far = replace(MACHINE, caches=(L1, L2, replace(L3, bandwidth=60e9)))
+    base, more = (predict(scheme, far, lambda kernel: 0.9, costs=chosen) for chosen in (COSTS, costs))
     assert base.traffic[2].of("y") > 0 == base.traffic[1].of("y")
     late = sum(
         seconds * (moved.of("w") + moved.of("x") * ("x" not in prefetched(plan_prefetches(scheme)))) / moved.total
