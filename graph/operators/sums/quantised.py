@@ -16,6 +16,7 @@ from graph.model.node import Made, Node, Text, at
 from graph.model.windows import groups_of, windows
 
 _RANGES = {"u8": (0, 255), "s8": (-128, 127)}
+_HELD = 1 << 24  # f32 holds every whole number up to this one
 
 
 def _one(node: Node, place: int, dims: list[str], axis: int) -> str:
@@ -117,7 +118,7 @@ class _Sums:
             raise node.refuse(f"numbers are not quantised to {wanted}")
         low, high = _RANGES[wanted]
         here = at(self.dims)
-        exact = _in_f32(node, self.known, scales, zero, bias)
+        exact = _in_f32(node, self.known, scales, zero, bias, (low, high))
         if exact:
             shift, scale, point = exact
             channel = self.dims[self.channel]
@@ -141,12 +142,18 @@ class _Sums:
 
 
 def _in_f32(
-    node: Node, known: _Bytes | None, scales: tuple[int, int, int], zero: int, bias: int
+    node: Node,
+    known: _Bytes | None,
+    scales: tuple[int, int, int],
+    zero: int,
+    bias: int,
+    ends: tuple[int, int],
 ) -> tuple[np.ndarray, np.ndarray, int] | None:
     """The addend of a sum, its factor, and the zero point, where f32 gives the same results; else None.
 
-    That is so where all three are known, and every possible sum of bytes is a whole number up to 2^24, before and after
-    the addition: f32 holds it exactly, and `round_mul` rounds its product once. Larger products saturate.
+    That is so where all three are known, and f32 holds every possible sum of bytes, before and after the addition, or
+    every sum that it does not hold saturates: f32 rounds it to no smaller one than those it holds. ends: the smallest
+    and the largest result.
     """
     numbers = [found for found in (node.known[place] for place in scales) if found is not None]
     added = node.known[bias] if node.has(bias) else np.zeros(1, np.int32)
@@ -156,18 +163,22 @@ def _in_f32(
     if len(numbers) < len(scales) or any(number.dtype != np.float32 for number in numbers):
         return None
     (sx, sw, sy), others = numbers, tuple(axis for axis in range(known.factor.ndim) if axis != known.axis)
-    count = known.factor.shape[known.axis]
+    count, offset = known.factor.shape[known.axis], int(point.reshape(-1)[0])
     if sx.size > 1 or sy.size > 1 or sw.size not in (1, count) or sw.ndim > 1:
         return None
     with np.errstate(all="ignore"):
         scale = np.broadcast_to((sx.reshape(-1) * sw.reshape(-1) / sy.reshape(-1)).astype(np.float32), (count,))
+    if not np.isfinite(scale).all():
+        return None
     factor = known.factor.astype(np.int64)
     shift = added.reshape(-1).astype(np.int64) - (known.zero + known.shift) * factor.sum(others)
-    ends = [255 * end(factor, 0).sum(others) for end in (np.minimum, np.maximum)]
-    most = max(int(np.abs(each).max(initial=0)) for each in (*ends, shift, *(end + shift for end in ends)))
-    if most > 1 << 24 or not np.isfinite(scale).all():
+    bounds = [255 * end(factor, 0).sum(others) for end in (np.minimum, np.maximum)]
+    most = np.max(np.abs([*bounds, shift, *(bound + shift for bound in bounds)]), axis=0)
+    # A sum beyond _HELD is at least _HELD - |shift| after the addition, on the same side of 0.
+    saturated = (_HELD - np.abs(shift)) * np.abs(scale.astype(np.float64)) > max(abs(end - offset) for end in ends) + 1
+    if not np.all((most <= _HELD) | saturated & (most < 1 << 31)):
         return None
-    return shift.astype(np.float32), np.ascontiguousarray(scale), int(point.reshape(-1)[0])
+    return shift.astype(np.float32), np.ascontiguousarray(scale), offset
 
 
 def _matmul(node: Node, places: tuple[int, int, int, int]) -> _Sums:

@@ -83,6 +83,24 @@ def test_sums_of_bytes_are_rounded_in_the_products_stores(kind):
         assert f"out={kind}" in product.work and "round_mul" in product.work
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_that_f32_does_not_hold_are_rounded_in_stores_where_all_saturate(kind):
+    a, b = numbers(0, kind, 400, 2304), numbers(1, "s8", 2304, 64)
+    low, high = KINDS[kind][1:]
+    first = np.arange(2304) < 1152
+    a[0], a[1], b[:, 3] = np.where(first, high, low), np.where(first, low, high), np.where(first, 127, -128)
+    scales = np.float32(0.02), np.random.default_rng(2).uniform(0.0005, 0.008, 64).astype(np.float32), np.float32(0.5)
+    zero = np.array(5, a.dtype)
+    proto, wanted = quantised(kind, a, b, scales, (zero, np.zeros(64, np.int8), zero))
+    assert np.abs(a.astype(np.int64) @ b.astype(np.int64)).max() > 1 << 25
+    assert {wanted.min(), wanted.max()} == {low, high} and len(np.unique(wanted)) > 200
+    model = compile_model(proto)
+    assert model(a)[0].tolist() == wanted.tolist()
+    if has("int8"):
+        (product,) = products(model)
+        assert "round_mul" in product.work
+
+
 def test_sums_that_an_f32_may_not_hold_are_rounded_in_f64():
     a, b = np.full((3, 1024), 255, np.uint8), np.full((1024, 16), 127, np.int8)
     a[1, :3], b[5, 7] = 1, -128
