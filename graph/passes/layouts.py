@@ -3,7 +3,8 @@
     conv, relu, pool, conv        kernels for channels last, between a conversion of x and one of y, if that is faster
 
 A convolution's kernels differ in speed between the two layouts. Programs read and write either one. The cost of a
-conversion follows from its bytes. A minimum cut finds the least total time: steps on one side keep channels last.
+conversion follows from its bytes; a transposition of the file may become none. A minimum cut finds the least total
+time: steps on one side keep channels last.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tiling.program.dtypes import WIDTH
 from tiling.program.infer import Array, Sized, sized
 from tiling.program.language import Dim, Number
 from tiling.program.read import read
-from tiling.program.rewrite.axes import with_axes
+from tiling.program.rewrite.axes import is_copy, with_axes
 
 # Bytes of an array that a conversion, or a program between the two layouts, moves in a second. Measured on one core of
 # a Zen 4: 6.6e9 for 3 x 224 x 224, 18e9 for 32 x 112 x 112, 5.8e9 for 960 x 7 x 7.
@@ -133,7 +134,8 @@ def _channels_last(model: Model, images: frozenset[str], seconds: Callable[[Prob
             elif model.root(name) in images:
                 cut.differs(number, writers[model.root(name)], max(windows, _moving(model, name)))
             elif _is_image(image):
-                cut.costs(number, last=max(windows, _moving(model, name)))
+                moved = max(windows, _moving(model, name))
+                cut.costs(number, **{"first" if _turns_to_last(step.work) else "last": moved})
     return cut.last()
 
 
@@ -145,6 +147,11 @@ def _windows(program: Sized) -> int:
         images = (access for access in statement.accesses if len(access.at) == _AXES)
         found += sum(points for access in images if not isinstance(access.at[-1], (Dim, Number)))
     return found
+
+
+def _turns_to_last(work: Sized | Problem) -> bool:
+    """Whether a program only lays an array out anew that lies as the output does with channels last."""
+    return isinstance(work, Sized) and is_copy(with_axes(work, {array.name: _TO_LAST for array in work.assigned}))
 
 
 def _moving(model: Model, name: str) -> float:
@@ -196,10 +203,12 @@ class _Rewriting:
     arrays: dict[str, Array] = field(default_factory=dict)
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
+    views: dict[str, str] = field(default_factory=dict)
     laid: dict[str, bool] = field(default_factory=dict)  # whether channels lie last, of each image so far
 
     def model_(self) -> Model:
         self.arrays, self.constants = dict(self.model.arrays), dict(self.model.constants)
+        self.views = dict(self.model.views)
         for number, step in enumerate(self.model.steps):
             if isinstance(step.work, Sized):
                 self.program(step, step.work, number in self.last)
@@ -208,10 +217,11 @@ class _Rewriting:
             else:
                 inputs = tuple(self.read(name, False) for name in step.inputs) if _is_free(step) else step.inputs
                 self.steps.append(replace(step, inputs=inputs))
-        return replace(self.model, arrays=self.arrays, constants=self.constants, steps=tuple(self.steps))
+        made = tuple(self.steps)
+        return replace(self.model, arrays=self.arrays, constants=self.constants, views=self.views, steps=made)
 
     def program(self, step: Step, work: Sized, last: bool) -> None:
-        """A program reads each array as it lies, and writes in its own layout."""
+        """A program reads each array as it lies, and writes in its own layout; where it moves nothing, it is a view."""
         orders = {}
         for array, name in zip(work.inputs, step.inputs):
             if self.laid.get(self.model.root(name)):
@@ -223,7 +233,11 @@ class _Rewriting:
                 orders[array.name] = _TO_LAST
                 if written is not None:
                     self.lay(self.model.root(written))
-        self.steps.append(replace(step, work=with_axes(work, orders)))
+        found, (output, *_) = with_axes(work, orders), step.outputs
+        if is_copy(found) and output not in map(self.model.root, self.model.outputs):
+            self.views[output] = step.inputs[0]
+        else:
+            self.steps.append(replace(step, work=found))
 
     def convolution(self, step: Step) -> None:
         """A convolution with channels last, between conversions where its neighbours have them first."""

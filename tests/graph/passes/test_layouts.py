@@ -160,6 +160,24 @@ def test_windows_are_read_where_channels_last_make_vectors_of_them():
     assert layouts(given, lambda problem: 1.0) == (["nhwc", "nchw"], 2)
 
 
+def test_a_transposition_that_the_layout_makes_is_no_step(monkeypatch):
+    """A file whose images have their channels last has them first only for its convolutions."""
+    nodes = [
+        node("Transpose", ["x"], ["first"], perm=[0, 3, 1, 2]),
+        node("Conv", ["first", "w"], ["a"], pads=[1, 1, 1, 1]),
+        node("Transpose", ["a"], ["last"], perm=[0, 2, 3, 1]),
+        node("Reshape", ["last", "shape"], ["y"]),
+        node("Add", ["y", "y"], ["z"]),
+    ]
+    given = model(nodes, {"x": [2, 9, 8, 3]}, ["z"], {"w": whole(1, 16, 3, 3, 3), "shape": np.array([2, 72, 16])})
+    chosen = with_layouts(fused(read(given, {})), lambda problem: 1.0)
+    assert [step.node.partition(":")[0] for step in chosen.steps] == ["1", "4"]
+    monkeypatch.setattr(plan, "choices", choices_with(last_is_faster))
+    x = whole(2, 2, 9, 8, 3)
+    (y,), (wanted,) = compile_model(given)(x), ReferenceEvaluator(given).run(None, {"x": x})
+    assert y.tolist() == wanted.tolist()
+
+
 def test_a_gain_below_the_cost_of_the_conversions_is_left():
     given = model([node("Conv", ["x", "w"], ["y"], "a")], {"x": [1, 8, 16, 16]}, ["y"], {"w": whole(1, 8, 8, 1, 1)})
     moving = 2 * 4 * 8 * 16 * 16 / RATE

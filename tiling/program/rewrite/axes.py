@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tiling.program.infer import Array, Sized
-from tiling.program.language import Access, Apply, Declaration, Expression, Program, Reduce, Statement
+from tiling.program.language import Access, Apply, Declaration, Dim, Expression, Program, Reduce, Statement
 
 Order = tuple[int, ...]
 _Part = TypeVar("_Part")
@@ -48,6 +48,15 @@ def with_axes(program: Sized, orders: Mapping[str, Order]) -> Sized:
         inputs=tuple(map(array, program.inputs)),
         assigned=tuple(map(array, program.assigned)),
     )
+
+
+def is_copy(program: Sized) -> bool:
+    """Whether a program gives its input as it is: the same numbers in the same order."""
+    if len(program.inputs) != 1 or len(program.program.statements) != 1:
+        return False
+    (statement,), (given,), (made,) = program.program.statements, program.inputs, program.assigned
+    same = Access(given.name, tuple(map(Dim, statement.dims)))
+    return statement.value == same and (given.shape, given.dtype) == (made.shape, made.dtype)
 
 
 def _ordered(parts: tuple[_Part, ...], order: Order | None) -> tuple[_Part, ...]:
