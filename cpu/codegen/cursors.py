@@ -11,8 +11,7 @@ from math import prod
 
 import numpy as np
 
-from tiling.loops.language import Aim, Kernel
-from tiling.loops.lowering.prefetch import LINE
+from tiling.loops.language import LINE, Aim, Kernel
 from tiling.loops.meaning.memory import NUMPY
 from tiling.loops.walk import bodies, named_buffers, walk
 

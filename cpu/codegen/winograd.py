@@ -19,8 +19,7 @@ from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import winograd_forms, winograd_packing_forms
 from microkernels.tile.isa import Isa
 from microkernels.tile.lanes import lanes_definition, tail_definition
-from tiling.loops.language import Kernel
-from tiling.loops.lowering.prefetch import LINE
+from tiling.loops.language import LINE, Kernel
 from tiling.loops.lowering.show import show
 from tiling.loops.walk import buffers, named_buffers
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes, weight_groups_of

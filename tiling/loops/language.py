@@ -20,6 +20,7 @@ from tiling.loops.index import Index, Range, applied, constant
 
 # The number of this thread, from 0, and how many threads the team has that runs the kernel.
 THREAD, THREADS = "thread", "threads"
+LINE = 64  # bytes of a cache line
 PACKED = ("packed",)  # the axes of a buffer whose numbers lie in the order in which loops read them
 
 # --- values -----------------------------------------------------------------------------------------------------------

@@ -13,10 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tiling.loops.index import ZERO, Index, applied, constant, variable
-from tiling.loops.language import THREAD, Alloc, Body, Buffer, Kernel, Scratch, Statement, Team
+from tiling.loops.language import LINE, THREAD, Alloc, Body, Buffer, Kernel, Scratch, Statement, Team
 from tiling.loops.walk import inside, is_core, with_blocks
-
-LINE = 64  # bytes: scratch memory begins on a cache line, and so does every buffer in it
 
 
 def place_buffers(kernel: Kernel, team: bool, width: Callable[[Buffer], int]) -> Kernel:

@@ -10,6 +10,7 @@ from cpu.passes.memory.stage_panels import PANEL
 from tiling.dtypes import LANE_BYTES
 from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.language import (
+    LINE,
     Address,
     Advance,
     Block,
@@ -26,7 +27,7 @@ from tiling.loops.language import (
     View,
 )
 from tiling.loops.lowering.nest import counter, position, positions
-from tiling.loops.lowering.prefetch import LINE, PREFETCH_DISTANCE, NextOutputs, NextPanel, Piece
+from tiling.loops.lowering.prefetch import PREFETCH_DISTANCE, NextOutputs, NextPanel, Piece
 from tiling.loops.lowering.prefetch_plan import Plan
 from tiling.loops.lowering.tile import FIRST
 from tiling.loops.rewrite import places

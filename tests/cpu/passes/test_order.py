@@ -36,18 +36,23 @@ from tests.support.loops.passes import (
 from tiling.arrays.access import access_of
 from tiling.epilogue import fused
 from tiling.loops.language import Instruction, Invoke, Kernel, Number, Operand
+from tiling.loops.meaning.prefetches import Asked
 from tiling.loops.passes import LOWER, names
 from tiling.loops.rewrite import with_values
 from tiling.operators import conv2d
 from tiling.problem import Problem
 from tiling.text.notation import parse
 
+PREFETCH = "prefetch"
 # The last passes, which make a kernel what one thread of a team does.
 OF_TEAMS = tuple(each.name for each in PRODUCT if each.whole)
 
 
 def check(drawn: Small, seed: int) -> set[str]:
-    """The plain loops give the definition, and each pass leaves that as it is. Returns the passes that change loops."""
+    """The plain loops give the definition, and each pass leaves that as it is, and what is prefetched, too.
+
+    Returns the passes that change loops.
+    """
     problem, arrays = drawn.problem, inputs(drawn.problem, seed)
     forms = drawn.forms()
     (first, lowered), *passed = forms
@@ -68,22 +73,27 @@ def check(drawn: Small, seed: int) -> set[str]:
     unpacked, arrays = arrays, arrays | {"W": packed(*packed_forms(dict(forms)), arrays["W"])}
     if problem.dtype == "f32":  # else W is of words here, and of numbers there
         np.testing.assert_array_equal(by_loops(drawn.scheme, unpacked["W"]), arrays["W"])
-    before, given, changed = lowered, unpacked, set()
+    before, given, changed, prefetched = lowered, unpacked, set(), []
     for name, kernel in passed:
         if not same_meaning(kernel, before):
             changed.add(name)
             given = unpacked if kernel.arrays == lowered.arrays else arrays
             if kernel.arrays[0] != lowered.arrays[0]:  # strips are copied from x itself
                 given = given | {"X": x}
-            found = result(kernel, given, aligned=bool(seed % 2))
+            asked: list[Asked] = []
+            found = result(kernel, given, aligned=bool(seed % 2), asked=asked)
             np.testing.assert_array_equal(
                 found, wanted, err_msg=f"{name}: {problem} {drawn.scheme.text} {drawn.isa.name}"
             )
+            assert name == PREFETCH or asked == prefetched, f"{name}: {problem} {drawn.scheme.text} {drawn.isa.name}"
+            prefetched = asked
         before = kernel
     for (_, before), (name, shared) in pairwise(drawn.forms(2)[-1 - len(OF_TEAMS) :]):
         if not same_meaning(shared, before):  # a team of one runs any form, a larger one the last
             changed.add(name)
-            found = result(shared, given, aligned=bool(seed % 2))
+            asked = []
+            found = result(shared, given, aligned=bool(seed % 2), asked=asked)
+            assert asked == prefetched, f"{name}: {problem} {drawn.scheme.text}"
             np.testing.assert_array_equal(found, wanted, err_msg=f"{name}: {problem} {drawn.scheme.text}")
     for threads in (2, 3):
         found = result(shared, given, threads, aligned=bool(seed % 2))

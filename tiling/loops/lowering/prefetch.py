@@ -12,6 +12,7 @@ from itertools import product
 from math import ceil, prod
 
 from tiling.arrays.access import access_of
+from tiling.loops.language import LINE
 from tiling.loops.lowering.nest import Around, Loop
 from tiling.problem import Problem
 from tiling.tensor import Tensor
@@ -19,7 +20,6 @@ from tiling.tensor import Tensor
 # Bytes. Cores with AVX-512 have an L2 of 1 to 2 MiB; these are half of the smallest and of the largest. Fewer weights,
 # or a smaller x, stay in L2 anyway. The first lines of a larger piece would leave L2 before their turn.
 FEW_WEIGHTS, LARGEST_PIECE, SMALL_X = 1 << 19, 1 << 20, 1 << 20
-LINE = 64  # bytes
 # Bytes of the largest L1 of a core with AVX-512. `python -m bench.prefetch` on Sapphire Rapids, with and without the
 # prefetch: 1.05 times the speed for mobilenet:M9 and resnet18:R10, 1.03 for yolo9000:Y23. 4 to 24 steps are alike.
 # Panels that fit L1 lose as much by it.

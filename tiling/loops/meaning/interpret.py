@@ -69,7 +69,8 @@ from tiling.loops.language import (
 )
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.lanes import read_all, side_by_side
-from tiling.loops.meaning.memory import NUMPY, Fault, Given, by_lane, complete, undefined
+from tiling.loops.meaning.memory import NUMPY, Array, Fault, Given, by_lane, complete, undefined
+from tiling.loops.meaning.prefetches import Asked, Prefetches
 from tiling.loops.meaning.scope import Copies, Scope
 from tiling.loops.meaning.workers import Memory, Workers
 from tiling.loops.walk import walk
@@ -82,17 +83,22 @@ def interpret(
     given: Mapping[str, np.ndarray],
     numbers: Mapping[str, int] | None = None,
     threads: int = 1,
+    asked: list[Asked] | None = None,
 ) -> None:
     """Runs `kernel` on these arrays, one for each of its `arrays`. What it writes is in them afterwards.
 
-    numbers: those of the kernel. threads: how many run it, one after the other from barrier to barrier.
+    numbers: those of the kernel. threads: how many run it, one after the other from barrier to barrier. asked: gets
+    what prefetches ask for.
     """
     workers = Workers(kernel.barriers)
-    scope = Scope({function.name: function for function in kernel.functions}, workers=workers, shaped=kernel.shapes)
+    functions = {function.name: function for function in kernel.functions}
+    prefetches = Prefetches([] if asked is None else asked)
+    scope = Scope(functions, workers=workers, shaped=kernel.shapes, prefetches=prefetches)
     scope.numbers |= {name: (numbers or {})[name] for name, _ in kernel.numbers}
     for buffer in kernel.arrays:
         shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
         scope.arrays[buffer.name] = complete(buffer.name, given[buffer.name].reshape(shape), Memory(workers))
+        prefetches.arrays[scope.arrays[buffer.name].address] = buffer.name
     team = [replace(scope.inner(), raised=set(), copies=Copies()) for _ in range(threads)]
     for number, thread in enumerate(team):
         thread.numbers |= {THREAD: number, THREADS: threads}
@@ -279,6 +285,7 @@ def _call(statement: Call, scope: Scope) -> None:
         team=scope.team,
         workers=scope.workers,
         shaped=scope.shaped,
+        prefetches=scope.prefetches,
     )
     for (name, _), address in zip(function.views, statement.views, strict=True):
         inner.arrays[name] = scope.arrays[address.buffer].moved(name, scope.at(address.at))
@@ -315,8 +322,29 @@ def _wait(statement: Wait, scope: Scope) -> None:
             target.write((*end[:-1], end[-1] + element), given)
 
 
+def _prefetch(statement: Prefetch, scope: Scope) -> None:
+    scope.prefetches.ask(_place(statement.address, scope), statement.level)
+
+
+def _cursors(statement: Cursors, scope: Scope) -> None:
+    scope.prefetches = scope.prefetches.worker()
+
+
+def _aim(statement: Aim, scope: Scope) -> None:
+    scope.prefetches.aim(statement.cursor, _place(statement.address, scope), statement.elements.at(scope.numbers))
+
+
+def _advance(statement: Advance, scope: Scope) -> None:
+    scope.prefetches.advance(statement.cursor)
+
+
+def _place(address: Address, scope: Scope) -> Array:
+    """An array seen from a place in it."""
+    return scope.arrays[address.buffer].moved(address.buffer, scope.at(address.at))
+
+
 def _nothing(statement: Statement, scope: Scope) -> None:
-    """A prefetch, a fence or a comment changes no value."""
+    """A fence or a comment changes no value."""
 
 
 _RUN: dict[type, Callable[..., None]] = {
@@ -349,7 +377,8 @@ _RUN: dict[type, Callable[..., None]] = {
         Wait: _wait,
         Barrier: _barrier,
     },
-    **dict.fromkeys((Prefetch, Cursors, Aim, Advance, Fence, Comment), _nothing),
+    **{Prefetch: _prefetch, Cursors: _cursors, Aim: _aim, Advance: _advance},
+    **dict.fromkeys((Fence, Comment), _nothing),
 }
 
 

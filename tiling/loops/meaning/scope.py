@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tiling.loops.index import Index
 from tiling.loops.language import Aligned, Condition, Copy, Function, Inside
 from tiling.loops.meaning.memory import Array, Given
+from tiling.loops.meaning.prefetches import Prefetches
 from tiling.loops.meaning.workers import Workers
 
 
@@ -30,7 +31,7 @@ class Scope:
     numbers: the values of variables; those of flags are 0 and 1. copies: those that the worker waits for. raised: the
     flags that `RaiseFlag` has named. shapes: those of tile registers; None until `Tiles`. shaped: whether
     registers need them. own: the registers that this very block has named. team:
-    the buffers that all threads share. workers: who runs this.
+    the buffers that all threads share. workers: who runs this. prefetches: its cursors, and what was asked for.
     """
 
     functions: Mapping[str, Function]
@@ -44,6 +45,7 @@ class Scope:
     team: dict[str, Array] = field(default_factory=dict)
     workers: Workers = field(default_factory=Workers)
     shaped: bool = False
+    prefetches: Prefetches = field(default_factory=lambda: Prefetches([]))
 
     def inner(self) -> Scope:
         names = dict(self.arrays), dict(self.registers), dict(self.numbers)
@@ -56,6 +58,7 @@ class Scope:
             team=self.team,
             workers=self.workers,
             shaped=self.shaped,
+            prefetches=self.prefetches,
         )
 
     def holds(self, condition: Condition) -> bool:

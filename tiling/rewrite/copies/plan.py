@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tiling.arrays.access import access_of
-from tiling.loops.lowering.prefetch import LINE
+from tiling.loops.language import LINE
 from tiling.problem import Problem
 from tiling.rewrite.copies.strips import as_cached, strip_of
 from tiling.rewrite.dot_groups import copies, dot_group_of, is_blocked, padded_window, scheme_in_dot_groups

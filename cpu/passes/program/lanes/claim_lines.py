@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from cpu.passes.program.lanes.split_lanes import SIMPLE
 from tiling.loops.index import Index, constant, variable
-from tiling.loops.language import Address, Apply, Body, Buffer, For, If, Kernel, Prefetch, Statement, Store
+from tiling.loops.language import LINE, Address, Apply, Body, Buffer, For, If, Kernel, Prefetch, Statement, Store
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk, with_blocks
 from tiling.program.dtypes import WIDTH
@@ -28,7 +28,6 @@ from tiling.program.dtypes import WIDTH
 # The least elements of a row. One thread of a Zen 5: from 8192 columns on a softmax takes 7 % less, a log-softmax 8 to
 # 13 %; with 1024 to 4096 columns, which L1 holds, they take 1 % more to 4 % less.
 LEAST = 8192
-LINE = 64  # bytes
 LEVEL = 2  # the cache that such a row may stay in
 
 

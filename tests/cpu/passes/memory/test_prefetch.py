@@ -10,10 +10,11 @@ import pytest
 from cpu.passes.memory.prefetch_in_tiles import NEXT, NEXT_OUTPUTS
 from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR
-from tests.support.loops.loops import statements
+from tests.support.loops.loops import ones, result, statements
 from tests.support.loops.passes import Small, around, small
-from tiling.loops.language import Advance, Aim, Block, Cursors, For, Prefetch
+from tiling.loops.language import LINE, Advance, Aim, Block, Cursors, For, Prefetch
 from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
+from tiling.loops.meaning.prefetches import Asked
 from tiling.loops.walk import walk
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.pointwise import pointwise2d
@@ -47,6 +48,18 @@ def test_a_panel_is_aimed_at_by_the_loop_that_goes_to_the_next():
     (loop,) = [s for s in statements(after) if isinstance(s, For) and any(isinstance(i, Aim) for i in s.body)]
     (aim,) = [s for s in loop.body if isinstance(s, Aim)]
     assert (loop.name, aim.cursor, str(aim.address.at[0]), str(aim.elements)) == ("n", "w", "16*n + 64", "64")
+
+
+def test_the_tiles_ask_for_every_line_of_the_next_panels_once():
+    """Four panels of n, of 16 x 4 floats each. The first is there when it is needed, the last aims behind W."""
+    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+        _, after = around("prefetch", matmul(m=8, n=16, k=16), "R(n) T(m,2) S(c) T(k,16) U(m,4) V(n,{v})")
+    found: list[Asked] = []
+    result(after, ones(after), asked=found)
+    panel, all_panels = 16 * 4 * 4, 16 * 16 * 4
+    assert [(a.array, a.byte) for a in found if a.level == 2] == [
+        ("W", byte) for byte in range(panel, all_panels, LINE)
+    ]
 
 
 def asked(tile):

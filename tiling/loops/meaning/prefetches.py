@@ -1,0 +1,73 @@
+"""What prefetches ask for. No value depends on it: a test compares it with the plan of a kernel's prefetches.
+
+Prefetch            asks for the line at a place, which may lie outside the array
+Aim                 puts a cursor at a place in an array, and its end behind; both are moved into the array
+Advance             asks for the line at a cursor and moves the cursor to the next one, unless it is at its end
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from operator import mul
+
+from tiling.loops.language import LINE
+from tiling.loops.meaning.memory import Array, Fault
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A prefetch. byte: of the array, somewhere in the line; it may lie outside. level: of the cache it comes to."""
+
+    array: str
+    byte: int
+    level: int
+
+
+@dataclass
+class Prefetches:
+    """The prefetches of a worker.
+
+    asked: what all workers have asked for, in order. arrays: the names of the kernel's arrays, by the byte of this
+    machine's memory where each begins. cursors: the array of each cursor, the byte of it where the cursor stands, and
+    that of its end; None until `Cursors`.
+    """
+
+    asked: list[Asked]
+    arrays: dict[int, str] = field(default_factory=dict)
+    cursors: dict[str, tuple[str, int, int]] | None = None
+
+    def worker(self) -> Prefetches:
+        """Those of a worker that has cursors of its own from now on."""
+        return Prefetches(self.asked, self.arrays, {})
+
+    def ask(self, array: Array, level: int) -> None:
+        """Asks for the line where an array begins, seen from a place in it."""
+        self.asked.append(Asked(self._name(array), _byte(array), level))
+
+    def aim(self, cursor: str, array: Array, elements: int) -> None:
+        """The cursor goes to where the array begins, and its end so many elements further."""
+        bounds = (_byte(array), _byte(array) + elements * array.elements.itemsize)
+        begin, end = (min(max(byte, 0), array.elements.nbytes) for byte in bounds)
+        self._of_worker(cursor)[cursor] = self._name(array), begin, end
+
+    def advance(self, cursor: str) -> None:
+        """One more line. A cursor that nothing has aimed is at its end."""
+        cursors = self._of_worker(cursor)
+        name, at, end = cursors.get(cursor, ("", 0, 0))
+        if at < end:
+            self.asked.append(Asked(name, at, 2))
+            cursors[cursor] = name, at + LINE, end
+
+    def _name(self, array: Array) -> str:
+        """The name of the kernel's array that a view shows; of memory that the kernel made, that of the view."""
+        return self.arrays.get(array.address, array.name)
+
+    def _of_worker(self, cursor: str) -> dict[str, tuple[str, int, int]]:
+        if self.cursors is None:
+            raise Fault(f"the cursor {cursor} belongs to a worker that has no cursors")
+        return self.cursors
+
+
+def _byte(array: Array) -> int:
+    """The byte of an array where a view of it begins."""
+    return sum(map(mul, array.origin, array.elements.strides))
