@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cpu.codegen.arrays import elements_of
 from cpu.codegen.definitions import definitions, transposed_rows
 from cpu.codegen.epilogue import compares_with_zero
 from cpu.codegen.indices import strides
 from cpu.codegen.print import PrintedFunction, Printer
 from cpu.passes.facts import ProductFacts
-from cpu.passes.forms import INPUT, product_forms
-from cpu.runtime.numbers import ELEMENTS
+from cpu.passes.forms import product_forms
 from microkernels.tile.isa import Isa
 from tiling.arrays.access import access_of
 from tiling.arrays.bias import stored
@@ -72,30 +70,27 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     problem = facts.scheme.problem
     used = problem.extents[problem.vector_dim] % isa.lanes
     transposed = transposed_rows(kernel) | (_masked(kernel) - {used} if copy else frozenset())
-    types = {buffer.name: "float" for buffer in buffers(kernel)}
-    own = {buffer.name: isa.x_type(problem) for buffer in buffers(kernel) if buffer.memory == "own"}
-    number = ELEMENTS[elements_of(scheme.problem)[0]].c
-    types |= own | {"X": number if facts.strips else isa.x_type(problem)}
-    types |= {"W": isa.word, "Y": ELEMENTS[problem.output_dtype].c}
-    if copy:
-        (_, copied), whole = copy.loops.arrays, copy.kind == TRANSPOSED and access_of(problem).by_matrix
-        word = "uint32_t" if whole else isa.word
-        types |= {INPUT: number, COPY: ELEMENTS[copied.dtype].c if copied.dtype in ELEMENTS else word}
     added = scheme.problem.output.shape[-1] % isa.lanes if facts.parts else used
     masks = {n: f"FIRST_{n}" for n in (added, *transposed)} | {used: "TAIL"}
-    printer = Printer(kernel, types, isa.vector_type, masks)
+    printer = Printer(kernel, isa.vector_type, isa.word, _overlapping(problem, copy, facts), masks)
     left = stored_by(scheme, problem)
     return Inside(
         functions=printer.functions(),
         body=printer.body(),
         axes=strides(kernel),
         definitions=definitions(kernel, facts, left, transposed, added if added != used else 0),
-        panel=bool(own),
+        panel=any(buffer.memory == "own" for buffer in buffers(kernel)),
         scratch=kernel.scratch,
         copy=copy,
         headers=_headers(kernel),
         parts=facts.parts,
     )
+
+
+def _overlapping(problem: Problem, copy: CopyOfX | None, facts: ProductFacts) -> list[str]:
+    """The arrays of x whose words share numbers."""
+    x = ["X"] if problem.broadcast.reach and not facts.strips else []
+    return x + [COPY] * bool(copy and copy.kind == TRANSPOSED and access_of(problem).by_matrix)
 
 
 def _masked(kernel: Kernel) -> frozenset[int]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from cpu.codegen.arrays import elements_of
 from cpu.codegen.indices import local_strides
 from cpu.codegen.print import Printer
 from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import packing_forms
-from cpu.passes.memory.pack_weights import WEIGHTS
-from cpu.passes.memory.packing import PACKED
-from cpu.runtime.numbers import ELEMENTS
 from tiling.rewrite.weight_groups import weight_groups_of
 from tiling.scheme.scheme import Scheme
 
@@ -19,6 +15,4 @@ def pack_lines(scheme: Scheme, facts: ProductFacts) -> list[str]:
     or (K,N).
     """
     *_, (_, loops) = packing_forms(facts, weight_groups_of(scheme))
-    _, element, _ = elements_of(scheme.problem)
-    printer = Printer(loops, dict.fromkeys((WEIGHTS, PACKED), ELEMENTS[element].c), "", {})
-    return [*local_strides(loops), *printer.body()]
+    return [*local_strides(loops), *Printer(loops).body()]

@@ -7,13 +7,14 @@ View                  const float *x_k = x + k * X_k;
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from textwrap import wrap
 
 from cpu.codegen import cursors
 from cpu.codegen.indices import in_scratch, stepped
+from cpu.runtime.numbers import ELEMENTS
 from tiling.loops.c_text import number, test
 from tiling.loops.index import Index
 from tiling.loops.language import (
@@ -84,20 +85,27 @@ class PrintedFunction:
 class Printer:
     """Prints statements.
 
-    types: the C type of an element of each array. vector: that of a register. masks: the macro of each mask, by its
-    lanes. attribute: that of every function.
+    vector: the C type of a register. word: that of several numbers side by side in a lane. overlapping: the arrays
+    whose words share numbers. masks: the macro of each mask, by its lanes. attribute: that of every function.
     """
 
     kernel: Kernel
-    types: Mapping[str, str]
-    vector: str
-    masks: Mapping[int, str]
+    vector: str = ""
+    word: str = ""
+    overlapping: Collection[str] = ()
+    masks: Mapping[int, str] = field(default_factory=dict)
     attribute: str = ""
 
     @cached_property
     def buffers(self) -> dict[str, Buffer]:
         """Every buffer by its name, those in the registers of functions too."""
         return {buffer.name: buffer for buffer in named_buffers(self.kernel)}
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """The C type of an element of each buffer."""
+        types = {name: ELEMENTS[b.dtype].c if b.dtype in ELEMENTS else self.word for name, b in self.buffers.items()}
+        return types | dict.fromkeys(self.overlapping, ELEMENTS["u32"].c)
 
     @cached_property
     def written(self) -> set[str]:

@@ -21,7 +21,7 @@ from microkernels.tile.isa import Isa
 from microkernels.tile.lanes import lanes_definition, tail_definition
 from tiling.loops.language import LINE, Kernel
 from tiling.loops.lowering.show import show
-from tiling.loops.walk import buffers, named_buffers
+from tiling.loops.walk import buffers
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes, weight_groups_of
 from tiling.rewrite.winograd.algorithm import Matrix, Winograd, transforms
 from tiling.scheme.specifiers import SchemeError, Tile
@@ -59,12 +59,9 @@ def facts(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> dict:
     _check(winograd)
     *_, (_, kernel) = winograd_forms_of(winograd, isa, threads)
     c, k = (problem.extents[dim] % isa.lanes for dim in "ck")
-    printer = Printer(
-        kernel, {b.name: "float" for b in named_buffers(kernel)}, isa.vector_type, {c: "C_TAIL", k: "TAIL"}
-    )
+    printer = Printer(kernel, isa.vector_type, masks={c: "C_TAIL", k: "TAIL"})
     *_, (_, weights) = winograd_packing_forms_of(winograd, isa, threads)
-    types = {buffer.name: "double" if buffer.dtype == "f64" else "float" for buffer in buffers(weights)}
-    packer = Printer(weights, types, "double", {}, isa.any_cpu)
+    packer = Printer(weights, "double", attribute=isa.any_cpu)
     epilogue = [epilogue_text(problem.epilogue, isa)] if problem.epilogue else []
     buffers_of = [f"{b.name}: {_BUFFERS[b.name]}" for b in buffers(kernel) if b.memory == "own"]
     scratch, arrays = kernel.scratch.bytes(threads).offset, bool(problem.epilogue_arrays)

@@ -23,12 +23,12 @@ from cpu.codegen.program.names import with_c_names
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import isa_named
 from tiling.loops.index import constant
+from tiling.loops.language import LINE
 from tiling.program.anchors.anchor import Operand
 from tiling.program.anchors.lay_out import in_order, lay_out
 from tiling.program.infer import Array, Sized
 from tiling.program.rewrite.anchored import Anchored
 
-_LINE = 64
 _WAIT = "#pragma omp barrier"
 
 
@@ -150,7 +150,7 @@ class _Whole:
         if not in_order(w):
             yield f"{number} *const laid = ({number} *){self.place(prod(w.split) * element.numpy.itemsize)};"
             loops = lay_out(w, source, "laid", parts.dtypes[1])
-            printer = Printer(loops, dict.fromkeys((source, "laid"), number), "", {})
+            printer = Printer(loops)
             lines = [*printer.body(), f"{parts.product.symbol}_pack(laid, packed);"]
         yield "/* The weights, as the product reads them. */"
         if parts.threads > 1:
@@ -175,7 +175,7 @@ class _Whole:
 
     def place(self, size: int) -> str:
         """Memory of a call for so many bytes, from a cache line on."""
-        at, self.bytes = self.bytes, self.bytes + -(-size // _LINE) * _LINE
+        at, self.bytes = self.bytes, self.bytes + -(-size // LINE) * LINE
         return f"(scratch + {at})"
 
 

@@ -24,12 +24,11 @@ from cpu.codegen.program.print import FIRST, ProgramPrinter
 from cpu.passes.forms import program_forms
 from cpu.passes.order import VECTORS
 from cpu.passes.program.lanes.instructions import OUTSIDE
-from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from microkernels.tile.lanes import lanes_definition
 from tiling.loops.index import Index, applied, constant
-from tiling.loops.language import Alloc, Buffer, Define, For, Invoke, Kernel, Mask
+from tiling.loops.language import Define, For, Invoke, Kernel, Mask
 from tiling.loops.listing import listing
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
@@ -95,8 +94,7 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
     taken = _masked_lanes(last)
     masks = {n: f"{FIRST}_{n}" for n in sorted(lanes.offset for lanes in taken if lanes.is_constant)}
     definitions = Definitions(isa)
-    types = {buffer.name: ELEMENTS[buffer.dtype].c for buffer in _arrays(last)}
-    printer = ProgramPrinter(last, types, isa.vector_type, masks, definitions=definitions)
+    printer = ProgramPrinter(last, isa.vector_type, masks=masks, definitions=definitions)
     body = printer.lines(last.body, {name: name for name in printer.buffers})
     parameters = tuple(f"{printer.pointer(b.name).replace('*', '*restrict ')}{b.name}" for b in last.arrays)
     numbers = tuple(last.numbers)
@@ -162,11 +160,6 @@ def _loops_of(plain: Kernel) -> list[str]:
     """The loops that say what is computed, without the list of arrays before them."""
     lines = listing(plain).splitlines()
     return lines[lines.index("") + 1 :]
-
-
-def _arrays(kernel: Kernel) -> Iterator[Buffer]:
-    yield from kernel.arrays
-    yield from (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc))
 
 
 def _invokes(kernel: Kernel) -> Iterator[Invoke]:

@@ -21,6 +21,7 @@ from cpu.runtime.numbers import ELEMENTS
 from tiling.loops.c_text import number
 from tiling.loops.index import LANE, Index, constant
 from tiling.loops.language import (
+    LINE,
     Address,
     Alloc,
     Apply,
@@ -43,7 +44,6 @@ from tiling.loops.walk import walk
 
 _TIGHT = {"*": 4, "/": 4, "+": 3, "-": 3, "&": 2, "|": 1}
 FIRST = "FIRST"  # the macro of the first lanes of a vector, so many as a call has
-_LINE = 64  # bytes of a cache line, where arrays begin
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class ProgramPrinter(Printer):
             return f"{self.definitions.vector(buffer.dtype)} {buffer.name};"
         element = ELEMENTS[buffer.dtype].c
         if buffer.memory == "stack":
-            return f"{element} {buffer.name}[{prod(buffer.shape)}] __attribute__((aligned({_LINE})));"
+            return f"{element} {buffer.name}[{prod(buffer.shape)}] __attribute__((aligned({LINE})));"
         assert at is not None
         return f"{element} *const {buffer.name} = ({element} *){in_scratch(at)};"
 
