@@ -282,8 +282,9 @@ def test_onednn_tells_the_time_of_its_kernel(capfd):
     assert capfd.readouterr().out.splitlines()[-2:] == ["before", "after"]
 
 
-def test_what_a_search_found_is_searched_for_once(data_folder, monkeypatch):
+def test_what_a_search_found_is_searched_for_once(data_folder, monkeypatch, tmp_path):
     """For the same layer, threads, trials and version on this machine; a later run finds it whole."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
     searches = []
 
     def searching(module, request, threads, trials):
