@@ -1,6 +1,6 @@
 """What every test gets: folders of its own, skips for instruction sets this CPU lacks, and pytest's options of ours.
 
-`--soak MINUTES` runs the tests marked `soak` and nothing else, `--fast` a quick sample of the others, and
+`--soak MINUTES` runs the tests of the folder `soak` and nothing else, `--fast` a quick sample of the others, and
 `--update-golden` rewrites golden files instead of comparing with them.
 """
 
@@ -8,8 +8,8 @@ import gc
 import os
 import random
 import signal
-import time
 from functools import cache
+from pathlib import Path
 from zlib import crc32
 
 import pytest
@@ -25,7 +25,14 @@ settings.load_profile("same")
 SHARED_CACHE_BYTES = f"{2 << 30}\n"
 
 # Fixtures that several folders use.
-pytest_plugins = ["tests.support.gpu.cupy_fixture", "tests.support.gpu.fake_device"]
+pytest_plugins = [
+    "tests.support.gpu.cupy_fixture",
+    "tests.support.gpu.fake_device",
+    "tests.support.gpu.lasting_cache",
+    "tests.support.running.emulated",
+]
+
+SOAK = Path(__file__).parent / "soak"
 
 
 def pytest_addoption(parser):
@@ -55,6 +62,12 @@ def pytest_configure(config):
         settings.load_profile("soak")
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Soak tests need no other file. Without `--soak` theirs are collected too, so that none of them stops loading."""
+    other = collection_path.suffix == ".py" and SOAK not in collection_path.parents
+    return True if other and config.option.soak is not None else None
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_collection(session):
     """What is collected stays to the end. Looking through it for garbage again and again takes a quarter of the time of
@@ -74,7 +87,7 @@ def pytest_report_header(config):
 def pytest_collection_modifyitems(config, items):
     long, short = [], []
     for item in items:
-        (long if item.get_closest_marker("soak") else short).append(item)
+        (long if SOAK in item.path.parents else short).append(item)
     items[:], left_out = (short, long) if config.option.soak is None else (long, short)
     # Files with slow tests begin first, so that no process is left alone with one at the end (Makefile: loadfile). The
     # longest begin at once: those of whole runs lie directly in this folder.
@@ -101,40 +114,6 @@ def quick_sample(items: list[pytest.Item]) -> list[pytest.Item]:
         here = [case for case in cases if not lacking(case)] or cases
         sample.append(here[crc32(name.encode()) % len(here)])
     return sample
-
-
-# A soak test asks for `soak_seconds` and stops by itself once that time is over; `soak_seed` is where its random
-# numbers start. What it prints is shown at the end.
-
-
-class SoakTime:
-    """The time that the soak tests share: what one leaves is for those after it."""
-
-    def __init__(self, minutes: float, tests: int):
-        self.deadline, self.tests = time.monotonic() + 60 * minutes, tests
-
-    def share(self) -> float:
-        """Seconds for the next test, of which there are so many left."""
-        share = max(0.0, self.deadline - time.monotonic()) / self.tests
-        self.tests -= 1
-        return share
-
-
-@pytest.fixture(scope="session")
-def soak_time(request) -> SoakTime:
-    return SoakTime(request.config.option.soak, len(request.session.items))
-
-
-@pytest.fixture
-def soak_seconds(soak_time) -> float:
-    """How long this soak test may go on. A test does its least work even where it is 0."""
-    return soak_time.share()
-
-
-@pytest.fixture
-def soak_seed(request) -> int:
-    """Where the random numbers of a soak test start: `--soak-seed`."""
-    return request.config.option.soak_seed
 
 
 @pytest.fixture

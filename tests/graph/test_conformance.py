@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graph import conformance
-from graph.conformance import PASSED, REFUSED, WRONG, cases, checked, main, outcomes, reason
+from graph.conformance import PASSED, cases, checked, main, reason
 
 # One or two of each kind of operator.
 SAMPLE = (
@@ -59,10 +59,6 @@ SAMPLE = (
 )
 
 
-# What onnx expects here is less exact than what we give: the errors of an f32 transform where 0 is exact.
-LESS_EXACT = ("test_dft_inverse", "test_dft_inverse_opset19")
-
-
 @pytest.fixture(scope="module")
 def tests():
     return {case.name: case for case in cases()}
@@ -75,14 +71,6 @@ def test_an_operator_gives_what_onnx_expects(tests, name):
         pytest.skip("this version of onnx has no such test")
     found = checked(tests[name])
     assert found.ended == PASSED, found.why
-
-
-@pytest.mark.soak
-def test_no_operator_gives_a_wrong_answer(tests):
-    found = list(outcomes(list(tests.values())))
-    assert [outcome for outcome in found if outcome.ended == WRONG and outcome.name not in LESS_EXACT] == []
-    assert sum(outcome.ended == PASSED for outcome in found) > 0.95 * len(found)
-    assert all(outcome.why for outcome in found if outcome.ended == REFUSED)
 
 
 @pytest.mark.slow

@@ -2,53 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from random import Random
-
-import numpy as np
 import pytest
 
-from cpu.passes.program import bind_tasks
-from graph import compile_model, plan
-from graph.library.build import fused
-from graph.onnx.read import read
 from graph.passes import in_place
-from graph.passes.in_place import joined_in_place
-from graph.passes.layouts import with_layouts
-from tests.support.models.choices import choices_with
-from tests.support.models.onnx_reference import onnx_outputs
-from tests.support.models.random_graphs.graphs import Drawn, random_graph
-from tests.support.models.steps import outputs_of
-from tiling.problem import Problem
-
-
-def times(random: Random) -> Callable[[Problem], float]:
-    """Made-up times, by which some convolutions want their channels first and others last."""
-    known: dict[Problem, float] = {}
-    return lambda problem: known.setdefault(problem, random.random() * 1e-3)
-
-
-def check(found: list[np.ndarray], drawn: Drawn, seed: int) -> None:
-    for value, y, other in zip(drawn.model.graph.output, found, onnx_outputs(drawn.model, drawn.feeds), strict=True):
-        np.testing.assert_array_equal(y, other, err_msg=f"output {value.name} of seed {seed}")
-
-
-def check_steps(seed: int) -> None:
-    """What reading, fusing, grouping, layouts and joins make of a model, without a compiler."""
-    drawn = random_graph(Random(seed), 10)
-    model = joined_in_place(with_layouts(fused(read(drawn.model)), times(Random(seed))))
-    check(outputs_of(model, drawn.feeds), drawn, seed)
-
-
-def check_compiled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn, random = random_graph(Random(seed), 8), Random(seed)
-    monkeypatch.setattr(plan, "choices", choices_with(times(random)))
-    monkeypatch.setattr(in_place, "ALIGNMENT", random.choice((64, 4)))
-    monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 64)  # so that small loops are shared among threads too
-    model = compile_model(drawn.model, threads=random.choice((1, 2)))
-    for _ in range(2):  # the arena holds what the first call left
-        check(model(*(drawn.feeds[array.name] for array in model.inputs)), drawn, seed)
+from tests.support.models.random_graphs.checks import check_compiled, check_steps
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -62,14 +19,3 @@ def test_the_steps_of_random_models_are_exact(block, monkeypatch):
 @pytest.mark.parametrize("seed", range(6))
 def test_random_models_are_exact(seed, monkeypatch):
     check_compiled(seed, monkeypatch)
-
-
-@pytest.mark.soak
-def test_many_random_models_are_exact(soak_seconds, soak_seed, monkeypatch):
-    end, seeds, done = time.monotonic() + soak_seconds, Random(soak_seed), 0
-    while time.monotonic() < end or not done:
-        for _ in range(20):
-            check_steps(seeds.randrange(2**32))
-        check_compiled(seeds.randrange(2**32), monkeypatch)
-        done += 1
-    print(f"{done} random models compiled, and the steps of {20 * done} more")

@@ -5,21 +5,12 @@
 
 import pytest
 
-from cpu.codegen.arrays import stored
 from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import ISAS
-from search import generate_conv, generate_matmul
-from tests.support.kernels.pytorch_cases import CONVOLUTIONS, FUSED, PRODUCTS, arrays, digest, recorded
+from tests.support.kernels.pytorch_cases import CONVOLUTIONS, FUSED, PRODUCTS, computed, digest, recorded
 
 RUNNABLE = [isa for isa in ISAS if supports(ISAS[isa].cpu_flags)]
 NARROW = [name for name in CONVOLUTIONS if name not in FUSED]
-
-
-def computed(case, **chosen):
-    """Our result; of `chosen` dtypes from the same numbers."""
-    generate = generate_matmul if "m" in case else generate_conv
-    kernel = generate(**{name: value for name, value in case.items() if name != "unsigned"}, **chosen)
-    return kernel(*stored(kernel.problem, arrays(case)))
 
 
 def in_turns(cases) -> list[tuple[str, str]]:
@@ -37,14 +28,6 @@ def test_convolutions(name, isa):
 @pytest.mark.parametrize(("name", "isa"), in_turns(PRODUCTS))
 def test_products(name, isa):
     assert digest(computed(PRODUCTS[name], isa=isa)) == recorded()[name]
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("isa", [pytest.param(name, marks=pytest.mark.isa(name)) for name in ISAS])
-def test_soak_all_of_them(isa):
-    """Two minutes of a core each."""
-    for name, case in (CONVOLUTIONS | PRODUCTS).items():
-        assert digest(computed(case, isa=isa)) == recorded()[name], name
 
 
 @pytest.mark.slow

@@ -6,14 +6,10 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from functools import cache
 from math import prod
 from multiprocessing import get_context
-from random import Random
-from time import monotonic
 
 import pytest
 from hypothesis import given, settings
@@ -21,28 +17,22 @@ from hypothesis import strategies as st
 
 from cpu.reference.oracle import integers
 from cpu.runtime.compiler.toolchain import find_compiler
-from cpu.runtime.machine.host import host, supports
+from cpu.runtime.machine.host import supports
 from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.catalog import Catalog
-from microkernels.tile.isa import EVERY_ISA, ISAS, isa_named
-from search.evaluator.cpu.backend import cpu_backend
+from microkernels.tile.isa import EVERY_ISA, isa_named
 from search.space.sample import random_schemes
 from tests import exactness
 from tests.support.kernels import random_cases
 from tests.support.kernels.cases import ALL_CASES, CASES, ON_EVERY_ISA, kernel_of
 from tests.support.kernels.guard import PLACES, Guarded, check_guarded
 from tests.support.kernels.random_cases import Case, visits
-from tiling.dtypes import OUTPUT_DTYPES
 from tiling.machine import CacheLevel, Machine
-from tiling.operators import LAYOUTS, in_layout
-from tiling.problem import Problem
 from tiling.rewrite.dot_groups import in_dot_groups, scheme_from_dot_groups, scheme_in_dot_groups
 from tiling.rewrite.pointwise import along_pixels
-from tiling.rewrite.winograd.algorithm import unsupported_reason
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
-from tiling.text.shapes import canonical, problem_of, suite
-from tiling.text.suite import suites
+from tiling.text.shapes import canonical, problem_of
 
 LEVELS = (CacheLevel("L1", 48 << 10, 64, 12, 500e9), CacheLevel("L2", 1 << 20, 64, 16, 200e9))
 MACHINE = Machine("test", "portable", 4, 16, 70e9, 2, LEVELS, 25e9, 12e9, 20e9)
@@ -94,61 +84,6 @@ def test_schemes_of_the_search_are_exact_beside_guard_pages(worker, random):
     problem = along_pixels(random_cases.problem(random, isa_named(isa)), isa_named(isa).lanes)
     for scheme in sampled(problem, isa, 1, random.randrange(1 << 16)):
         assert_exact(worker, Case(scheme, isa, 1, stream=False))
-
-
-@pytest.mark.soak
-def test_soak_random_kernels(soak_seconds, soak_seed):
-    """`python -m tests.exactness` runs the same for a number of cases."""
-    deadline = monotonic() + soak_seconds
-    found: list[str] = []
-    passed, failed = exactness.run(
-        soak_seed, lambda started: started > 50 and monotonic() > deadline, host().cores, found.append
-    )
-    print(exactness.summary(passed, failed))
-    assert not failed, "\n".join(found)
-
-
-def ways(layer: Problem, random: Random) -> Iterator[tuple[Problem, str, str]]:
-    """(problem, instruction set, algorithm): a layer on every instruction set of f32; and, each once and where it can
-    be, channels first, by Winograd's algorithm, and of every narrow dtype in either layout.
-    """
-    of_f32 = [isa for isa in RUNNABLE if isa in ISAS]
-    for isa in of_f32:
-        yield layer, isa, "direct"
-    if layer.op != "matmul":
-        yield in_layout(layer, "nchw"), random.choice(of_f32), "direct"
-    if not unsupported_reason(layer):
-        yield layer, random.choice(of_f32), "winograd"
-    for isa in RUNNABLE:
-        dtype = isa_named(isa).dtype
-        if dtype != "f32":
-            laid_out = layer if layer.op == "matmul" else in_layout(layer, random.choice(LAYOUTS))
-            narrow = replace(laid_out, dtype=dtype, output_dtype=random.choice(OUTPUT_DTYPES[dtype]))
-            yield random_cases.followed(random, narrow), isa, "direct"
-
-
-@pytest.mark.soak
-def test_soak_suites_beside_guard_pages(soak_seconds, soak_seed):
-    """The model's choice for every layer of every suite in all `ways`, in random order, while there is time."""
-    deadline = monotonic() + soak_seconds
-    random = Random(soak_seed)
-    layers = dict.fromkeys(layer.problem for name in suites() for layer in suite(name) if layer.problem)
-    wanted = [way for layer in layers for way in ways(layer, random)]
-    random.shuffle(wanted)
-    backend = cache(cpu_backend)
-
-    def cases():
-        for found, isa, algorithm in wanted:
-            own = backend(isa, 1, found.dtype, algorithm)
-            chosen = own.candidates(own.problem(found))[0]
-            yield Case(chosen, isa, 1, stream=random.random() < 0.5)
-            if monotonic() > deadline:
-                return
-
-    found: list[str] = []
-    passed, failed = exactness.check_all(cases(), host().cores, found.append)
-    print(f"of {len(wanted)} ways to take a layer: {exactness.summary(passed, failed)}")
-    assert not failed, "\n".join(found)
 
 
 @settings(max_examples=100)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import replace
 from random import Random
 
@@ -22,7 +21,6 @@ from tests.support.programs.programs import (
     inputs_of,
     random_long_program,
     random_program,
-    random_real_program,
     stored,
 )
 from tiling.arguments import ArgumentError
@@ -53,17 +51,6 @@ def test_random_programs_are_exact(seed, drawn, monkeypatch):
         pytest.skip("its sums are too large to be exact")
     for output, found in on_twin(program, arrays, seed=seed).items():
         np.testing.assert_array_equal(found, wanted[output], err_msg=str(program.program))
-
-
-@pytest.mark.soak
-def test_many_random_programs_are_exact(soak_seconds, soak_seed):
-    end, random = time.monotonic() + soak_seconds, Random(soak_seed)
-    while time.monotonic() < end:
-        program = random.choice((random_program, random_long_program, random_real_program))(random)
-        arrays = inputs_of(program, random)
-        wanted = expected(program, arrays)
-        for output, found in on_twin(program, arrays).items() if wanted else ():
-            np.testing.assert_allclose(found, wanted[output], rtol=1e-4, atol=1e-4, err_msg=str(program.program))
 
 
 REAL = {

@@ -2,44 +2,24 @@
 it cannot be.
 """
 
-import random
 import re
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from cpu.runtime.compiler.cache_folder import clear, entries, keep_limit
+from cpu.runtime.compiler.cache_folder import clear, entries
 from cpu.runtime.compiler.toolchain import CompileError
-from cpu.runtime.machine.host import host
 from gpu.codegen.emit import emit
 from gpu.model.devices import DEVICES
 from gpu.model.space import candidates, limits, schedules, scheme_of
 from gpu.probes.calibrate import probes
-from gpu.runtime.compiler.compile import compile_cubin, cuda_text
+from gpu.runtime.compiler.compile import compile_cubin
 from tests.support.gpu.cases import product_scheme
 from tests.support.gpu.compiling import check_compiles, fault, needs_nvrtc
-from tiling.operators import conv2d, matmul
-
-# Large enough for every schedule, of an alignment that all pipelines take.
-LARGE = {
-    (operator, dtype): problem
-    for dtype in ("f16", "bf16", "tf32")
-    for operator, problem in {
-        "matmul": matmul(m=4096, n=4096, k=4096, dtype=dtype, transpose_b=True),
-        "conv2d": conv2d(n=16, c=64, h=56, w=56, k=512, r=3, s=3, padding=1, dtype=dtype, filters="krsc"),
-    }.items()
-}
-OTHERS = [
-    matmul(m=4096, n=4096, k=4096, dtype="bf16"),
-    matmul(m=1001, n=999, k=2039, dtype="f16", transpose_a=True),
-    matmul(m=512, n=512, k=512, dtype="tf32", transpose_b=True),
-    conv2d(c=3, h=224, w=224, k=64, r=7, s=7, stride=2, padding=3, dtype="bf16", filters="krsc"),
-]
+from tests.support.gpu.large_problems import LARGE, OTHERS, check_schedules, kernels_of
+from tiling.operators import matmul
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -51,28 +31,6 @@ def test_every_schedule_is_a_candidate_unless_shared_memory_is_too_small(kind, d
         if schedule.instruction.worker != "warpgroup" or DEVICES[device].wgmma_flops:
             scheme = scheme_of(problem, schedule)
             assert scheme in found or "bytes of shared memory" in limits(scheme, DEVICES[device]), scheme.text
-
-
-@pytest.fixture
-def lasting_cache(request, monkeypatch, tmp_path):
-    """Takes the compile cache of a name: one that outlives the run, as far as pytest keeps anything."""
-
-    def take(name: str) -> None:
-        kept = getattr(request.config, "cache", None)
-        monkeypatch.setenv("TILEWRIGHT_CACHE", str(kept.mkdir(f"cubins-{name}") if kept else tmp_path))
-        keep_limit(32 << 20)  # two generations of some 450 kernels
-
-    return take
-
-
-@cache
-def kernels_of(kind) -> dict:
-    """By architecture and text, every candidate and a device: devices of one architecture share most."""
-    kernels = {}
-    for device in DEVICES.values():
-        for scheme in candidates(LARGE[kind], device):
-            kernels[device.architecture, cuda_text(emit(scheme))] = scheme, device.name
-    return kernels
 
 
 def tile_of(scheme) -> tuple[str, ...]:
@@ -94,11 +52,6 @@ def one_of_each_tile(kind) -> list:
         found.append(kernels[place % len(kernels)])
     assert {DEVICES[device].architecture for _, device in found} == {device.architecture for device in DEVICES.values()}
     return found
-
-
-def check_schedules(kernels) -> None:
-    with ThreadPoolExecutor(host().cores) as pool:
-        assert list(filter(None, pool.map(lambda kernel: fault(*kernel), kernels))) == []
 
 
 @pytest.mark.slow
@@ -136,15 +89,6 @@ def test_f16_takes_the_registers_of_bf16(operator, lasting_cache):
         assert (one.registers, one.spilled) == (other.registers, other.spilled), scheme.text
 
 
-@pytest.mark.soak
-@needs_nvrtc
-@pytest.mark.parametrize("kind", LARGE, ids="-".join)
-def test_every_schedule_compiles_without_spills(kind, lasting_cache):
-    """More than a minute of two cores each."""
-    lasting_cache("-".join(kind))
-    check_schedules(list(kernels_of(kind).values()))
-
-
 @pytest.mark.slow
 @needs_nvrtc
 @pytest.mark.parametrize("device", ["A100", "H200"])
@@ -161,23 +105,6 @@ def test_a_schedule_that_spills_is_at_fault(device):
     """256 sums are more than the 255 registers of a thread."""
     scheme = product_scheme(matmul(m=512, n=512, k=512, dtype="f16"), unrolled=(4, 16, 1))
     assert "spills" in fault(scheme, device)
-
-
-@needs_nvrtc
-@pytest.mark.soak
-def test_every_schedule_of_other_problems_compiles_without_spills(soak_seconds, soak_seed):
-    """In a random order, until the time is over; all of them take about three minutes."""
-    everything = [
-        (scheme, name) for p in OTHERS for name in ("A100", "H200") for scheme in candidates(p, DEVICES[name])
-    ]
-    random.Random(soak_seed).shuffle(everything)
-    end, done = time.monotonic() + soak_seconds, 0
-    for scheme, device in everything:
-        check_compiles(scheme, device)
-        done += 1
-        if time.monotonic() > end:
-            break
-    print(f"{done} of {len(everything)} kernels compiled without spills")
 
 
 @needs_nvrtc

@@ -16,31 +16,14 @@ from gpu.passes.order import scheme_forms
 from gpu.runtime.compiler.compile import compile_cubin, cuda_text
 from gpu.twin.launch import run_on_twin
 from search.matmul import main
-from tests.support.gpu.cases import expected, integers, product_scheme
 from tests.support.gpu.compiling import needs_nvrtc, ptx_of
 from tests.support.gpu.schemes import on_twin, scheme_of, survives
+from tests.support.gpu.staged_once import EPILOGUE, conflicts, staged_once
 from tiling.epilogue import fused
 from tiling.loops.meaning.functions import to_tf32
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
-
-EPILOGUE = "relu(y + bias[n]) + z[m,n]"
-ORIENTATIONS = [(a, b) for a in (False, True) for b in (False, True)]
-
-
-def staged_once(problem, **options):
-    """A scheme of one stage, and the same of two, which a pipeline writes."""
-    two = product_scheme(problem, depth=2, **options)
-    return parse(problem, two.text.replace(", 2)", ")")), two
-
-
-def conflicts(scheme) -> int:
-    """The bank conflicts of a kernel that is exact on the twin."""
-    given = integers(scheme.problem)
-    run = run_on_twin(emit_loops(scheme), *given, seed=3)
-    np.testing.assert_array_equal(run.output, expected(scheme.problem, *given))
-    return run.conflicts
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
@@ -62,19 +45,6 @@ def test_products_of_odd_sizes_are_exact_without_bank_conflicts(dtype):
 )
 def test_other_problems_are_exact_without_bank_conflicts(problem):
     assert conflicts(staged_once(problem)[0]) == 0
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
-@pytest.mark.parametrize("unrolled", [(2, 2, 1), (1, 6, 3), (4, 4, 4), (2, 4, 2)], ids=str)
-def test_tiles_and_orientations_are_exact_without_bank_conflicts(dtype, unrolled):
-    for a, b in ORIENTATIONS:
-        for m, n, k in ((100, 72, 88), (33, 17, 23)):
-            problem = fused(matmul(m=m, n=n, k=k, dtype=dtype, transpose_a=a, transpose_b=b), EPILOGUE)
-            assert conflicts(staged_once(problem, unrolled=unrolled)[0]) == 0
-    for c, stride in ((3, 1), (16, 2)):
-        problem = conv2d(n=2, c=c, h=9, w=8, k=20, r=3, s=3, padding=1, stride=stride, dtype=dtype, filters="krsc")
-        assert conflicts(staged_once(problem, unrolled=unrolled)[0]) == 0
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ import json
 
 import numpy as np
 
+from cpu.codegen.arrays import stored
+from search import generate_conv, generate_matmul
 from tests.support.golden import GOLDEN
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
@@ -154,3 +156,10 @@ def digest(y: np.ndarray) -> str:
 def recorded() -> dict[str, str]:
     """PyTorch's digest of every case of CONVOLUTIONS and PRODUCTS."""
     return json.loads(RECORDED.read_text(encoding="utf-8"))
+
+
+def computed(case, **chosen):
+    """Our result; of `chosen` dtypes from the same numbers."""
+    generate = generate_matmul if "m" in case else generate_conv
+    kernel = generate(**{name: value for name, value in case.items() if name != "unsigned"}, **chosen)
+    return kernel(*stored(kernel.problem, arrays(case)))

@@ -10,17 +10,6 @@ from graph.plan import Plan
 from tests.support.models.onnx_models import residual_network
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("model", trained.TRAINED, ids=lambda model: f"{model.wheel}:{model.file}")
-def test_a_trained_model_agrees_with_onnx_runtime(model, tmp_path_factory):
-    pytest.importorskip("onnxruntime")
-    try:
-        ((agrees, line),) = trained.checked([model], tmp_path_factory.getbasetemp() / "trained", 1)
-    except trained.Unavailable as error:
-        pytest.skip(str(error))
-    assert agrees, line
-
-
 def test_a_wheel_that_is_not_there_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     with pytest.raises(trained.Unavailable, match=r"silero-vad==6.2.3 cannot be downloaded: "):

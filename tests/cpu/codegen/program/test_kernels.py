@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from math import erf
 from random import Random
 
@@ -14,11 +12,11 @@ from cpu.codegen.program.emit import VERSION, emit
 from cpu.kernel.program import build_program
 from cpu.passes.program import bind_tasks
 from cpu.reference.programs import evaluate, rounded
-from cpu.runtime.machine.host import supports
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
 from tests.support.golden import check_golden
 from tests.support.kernels.guard import PLACES, Guarded
+from tests.support.programs.computed import check, outputs
 from tests.support.programs.programs import (
     ATTENTION,
     PRODUCTS,
@@ -26,37 +24,13 @@ from tests.support.programs.programs import (
     inputs_of,
     numbers,
     random_long_program,
-    random_program,
     stored,
 )
 from tiling.arguments import ArgumentError
-from tiling.program.infer import Sized, sized
+from tiling.program.infer import sized
 from tiling.program.read import read
 
-EXACT_TO = {"f32": 2**23, "f16": 2**10, "bf16": 2**7}
 ISAS = [pytest.param(isa.name, marks=pytest.mark.isa(isa.name)) for isa in (PORTABLE, AVX2, AVX512F)]
-
-
-def outputs(program, isa: str, arrays: dict[str, np.ndarray], threads: int = 1) -> dict[str, np.ndarray]:
-    """What the compiled kernel gives."""
-    kernel = build_program(program, isa_named(isa), threads)
-    found = kernel(*(stored(arrays[array.name], array.dtype) for array in program.inputs))
-    named = found if isinstance(found, dict) else {kernel.outputs[0].name: found}
-    return {array.name: numbers(named[array.name], array.dtype) for array in kernel.outputs}
-
-
-def check(seed: int, isa: str, threads: int, drawn: Callable[[Random], Sized] = random_program) -> None:
-    random = Random(seed)
-    program = drawn(random)
-    arrays = inputs_of(program, random)
-    wanted = evaluate(program, arrays)
-    # Sums of many points may be larger than a dtype holds exactly.
-    inexact = any(
-        np.max(np.abs(wanted[a.name]), initial=0) > EXACT_TO[a.dtype] for a in program.assigned if a.dtype in EXACT_TO
-    )
-    for name, found in () if inexact else outputs(program, isa, arrays, threads).items():
-        expected = rounded(wanted[name], program.array(name).dtype)
-        np.testing.assert_array_equal(found, expected, err_msg=f"seed {seed}: {program.program}")
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -77,17 +51,6 @@ def test_both_parts_of_a_loop_that_is_cut_are_summed_in_lanes(isa):
     program = sized(read("y[] = sum[k] where(k == 100, 2, 1) * x[k]"), {}, {"x": (200,)})
     x = np.random.default_rng(0).integers(-2, 3, 200).astype(np.float32)
     assert outputs(program, isa, {"x": x})["y"] == x.sum() + x[100]
-
-
-@pytest.mark.soak
-def test_many_random_programs_are_exact(soak_seconds, soak_seed, monkeypatch):
-    monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
-    end, random = time.monotonic() + soak_seconds, Random(soak_seed)
-    isas = [isa.name for isa in (PORTABLE, AVX2, AVX512F) if supports(isa.cpu_flags)]
-    check(random.randrange(2**32), random.choice(isas), 2)
-    while time.monotonic() < end:
-        drawn = random.choice((random_program, random_long_program))
-        check(random.randrange(2**32), random.choice(isas), random.randint(1, 3), drawn)
 
 
 @pytest.mark.parametrize("isa", ISAS)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import pickle
-import time
 from random import Random
 
 import numpy as np
 import pytest
 
 from cpu.codegen.program.emit import emit
-from cpu.kernel.program import ProgramKernel, build_program
+from cpu.kernel.program import build_program
 from cpu.passes.program import bind_tasks
 from cpu.reference.programs import evaluate, rounded
-from cpu.runtime.machine.host import supports
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
 from tests.support.kernels.guard import PLACES, Guarded
@@ -25,42 +23,14 @@ from tests.support.programs.programs import (
     SOFTMAX,
     inputs_of,
     numbers,
-    random_program,
-    runtime_values,
     stored,
-    with_runtime_extents,
 )
+from tests.support.programs.runtime_extents import check, computed
 from tiling.arguments import ArgumentError
-from tiling.program.infer import Sized, sized
+from tiling.program.infer import sized
 from tiling.program.read import read
 
 ISAS = [pytest.param(isa.name, marks=pytest.mark.isa(isa.name)) for isa in (PORTABLE, AVX2, AVX512F)]
-
-
-def computed(kernel: ProgramKernel, fixed: Sized, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What a call gives, with an `out` that says how long all of it is."""
-    outputs = [array for array in fixed.assigned if array.name in fixed.outputs]
-    out = {array.name: np.empty(array.shape, ELEMENTS[array.dtype].numpy) for array in outputs}
-    kernel(*(stored(arrays[array.name], array.dtype) for array in fixed.inputs), out=out)
-    return {array.name: numbers(out[array.name], array.dtype) for array in outputs}
-
-
-def check(seed: int, isa: str, threads: int) -> None:
-    random = Random(seed)
-    program = with_runtime_extents(random_program(random), random)
-    kernel = build_program(program, isa_named(isa), threads)
-    for values in runtime_values(program, random):
-        fixed = program.at(values)
-        arrays = inputs_of(fixed, random)
-        told = {name for a in (*program.inputs, *kernel.outputs) for size in a.sizes for name in size.names()}
-        if told != {f"{dim}_extent" for dim in program.runtime}:
-            with pytest.raises(ArgumentError, match="tells how many points"):
-                computed(kernel, fixed, arrays)
-            continue
-        wanted = evaluate(fixed, arrays)
-        for name, found in computed(kernel, fixed, arrays).items():
-            expected = rounded(wanted[name], fixed.array(name).dtype)
-            np.testing.assert_array_equal(found, expected, err_msg=f"seed {seed}, {values}: {program.program}")
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -68,16 +38,6 @@ def check(seed: int, isa: str, threads: int) -> None:
 def test_random_programs_are_exact(isa, seed, monkeypatch):
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
     check(2000 * len(isa) + seed, isa, 1 + seed % 3)
-
-
-@pytest.mark.soak
-def test_many_random_programs_are_exact(soak_seconds, soak_seed, monkeypatch):
-    monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
-    end, random = time.monotonic() + soak_seconds, Random(soak_seed)
-    isas = [isa.name for isa in (PORTABLE, AVX2, AVX512F) if supports(isa.cpu_flags)]
-    check(random.randrange(2**32), random.choice(isas), 2)
-    while time.monotonic() < end:
-        check(random.randrange(2**32), random.choice(isas), random.randint(1, 3))
 
 
 # Text, extents, and the points of the runtime dims in a few calls.

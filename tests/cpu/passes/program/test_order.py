@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from itertools import pairwise
 from random import Random
@@ -16,8 +15,9 @@ import cpu.passes.program.bind_tasks as bind_tasks
 import cpu.passes.program.lanes.claim_lines as claim_lines
 from cpu.passes.forms import program_forms
 from cpu.passes.order import PLACE_BARRIERS, PROGRAM
-from cpu.reference.programs import evaluate, rounded
+from cpu.reference.programs import evaluate
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
+from tests.support.programs.passes import check, check_runtime
 from tests.support.programs.programs import (
     ATTENTION,
     PRODUCTS,
@@ -27,38 +27,13 @@ from tests.support.programs.programs import (
     interpreted,
     lines,
     random_program_for_passes,
-    runtime_values,
     with_runtime_extents,
 )
-from tiling.loops.language import THREADS, Alloc, For, Kernel
+from tiling.loops.language import Alloc, For
 from tiling.loops.passes import names
 from tiling.loops.walk import walk
 from tiling.program.infer import sized
 from tiling.program.read import read
-
-
-def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    random = Random(seed)
-    program = random_program_for_passes(random)
-    arrays = inputs_of(program, random)
-    isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
-    monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
-    monkeypatch.setattr(claim_lines, "LEAST", 1)
-    wanted = evaluate(program, arrays)
-    for name, kernel in program_forms(program, isa, threads):
-        for output, found in interpreted(program, kernel, arrays).items():
-            expected = rounded(wanted[output], program.array(output).dtype)
-            np.testing.assert_array_equal(found, expected, err_msg=f"after {name}: {program.program}")
-    for team in range(2, 4 if is_shared(kernel) else 2):
-        for output, found in interpreted(program, kernel, arrays, threads=team).items():
-            expected = rounded(wanted[output], program.array(output).dtype)
-            np.testing.assert_array_equal(found, expected, err_msg=f"{team} threads: {program.program}")
-
-
-def is_shared(kernel: Kernel) -> bool:
-    """Whether the last form of a kernel is what one of several threads does."""
-    ends = [index for s in walk(kernel.body) if isinstance(s, For) for index in (s.start, s.stop)]
-    return any(THREADS in index.names() for index in ends)
 
 
 @pytest.mark.slow
@@ -69,43 +44,12 @@ def test_every_pass_keeps_the_definition(seed):
         check(seed, patch)
 
 
-def check_runtime(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    random = Random(seed)
-    program = with_runtime_extents(random_program_for_passes(random), random)
-    isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
-    monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
-    monkeypatch.setattr(claim_lines, "LEAST", 1)
-    for values in runtime_values(program, random):
-        fixed = program.at(values)
-        arrays = inputs_of(fixed, random)
-        wanted = evaluate(fixed, arrays)
-        for name, kernel in program_forms(program, isa, threads):
-            for output, found in interpreted(fixed, kernel, arrays, values).items():
-                expected = rounded(wanted[output], fixed.array(output).dtype)
-                np.testing.assert_array_equal(found, expected, err_msg=f"after {name}, {values}: {program.program}")
-        for team in range(2, 4 if is_shared(kernel) else 2):
-            for output, found in interpreted(fixed, kernel, arrays, values, team).items():
-                expected = rounded(wanted[output], fixed.array(output).dtype)
-                np.testing.assert_array_equal(found, expected, err_msg=f"{team} threads: {program.program}")
-
-
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_every_pass_keeps_runtime_extents(seed):
     with pytest.MonkeyPatch.context() as patch:
         check_runtime(seed, patch)
-
-
-@pytest.mark.soak
-def test_every_pass_keeps_many_definitions(soak_seconds, soak_seed, monkeypatch):
-    """500 random programs, and more while there is time."""
-    end, seeds, done = time.monotonic() + soak_seconds, Random(soak_seed), 0
-    while done < 500 or time.monotonic() < end:
-        check(seeds.randrange(2**32), monkeypatch)
-        check_runtime(seeds.randrange(2**32), monkeypatch)
-        done += 1
-    print(f"{done} random programs mean the same after every pass")
 
 
 @pytest.mark.slow

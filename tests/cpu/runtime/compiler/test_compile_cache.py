@@ -8,7 +8,6 @@ import errno
 import json
 import math
 import os
-import random
 import subprocess
 import sys
 import time
@@ -38,12 +37,11 @@ from cpu.runtime.compiler.toolchain import ToolchainError, find_compiler
 from microkernels.tile.isa import PORTABLE
 from search.conv import main as conv_command
 from tests.support.running.cache_race import source
+from tests.support.running.cache_races import KERNELS, ROOT, race, started
 from tiling.operators import conv2d
 from tiling.text.notation import parse
 
-ROOT = Path(__file__).parents[4]
 ANSWER = "int answer(void) { return 42; }\n"
-PROCESSES, KERNELS = 8, 20
 HOLDS_LOCK = """
 import sys
 from cpu.runtime.compiler.cache_folder import _locked
@@ -164,18 +162,6 @@ def test_a_kernel_lives_on_and_is_saved_after_the_cache_is_cleared(tmp_path):
 # Races
 
 
-def started(*arguments: object, **environment: str) -> subprocess.Popen:
-    words = [sys.executable, "-m", "tests.support.running.cache_race", *map(str, arguments)]
-    return subprocess.Popen(words, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
-
-
-def race(rounds: int, seed: int, kernels: int = KERNELS) -> None:
-    """Every process gets its own right binaries, whoever builds, deletes or damages them meanwhile."""
-    racers = [started(kernels, rounds, seed + place) for place in range(PROCESSES)]
-    assert [racer.communicate()[0] for racer in racers] == ["0\n"] * PROCESSES
-    assert [racer.returncode for racer in racers] == [0] * PROCESSES
-
-
 @pytest.mark.slow
 def test_eight_processes_load_twenty_kernels_each(kernels):
     race(rounds=1, seed=1)
@@ -189,25 +175,6 @@ def test_eight_processes_in_a_cache_that_is_too_small_and_gets_damaged(kernels):
     race(rounds=1, seed=2, kernels=5)
     assert int(spoiler.communicate()[0]) > 0
     assert not list(kernels.glob("build-*"))
-
-
-@pytest.mark.soak
-def test_races_in_a_large_small_and_damaged_cache(soak_seconds, soak_seed):
-    until, races, spoiled = time.monotonic() + soak_seconds, 0, 0
-    rng = random.Random(soak_seed)
-    while True:
-        clear()
-        keep_limit(rng.choice((512 << 20, 100_000, 1)))
-        spoiler = started("--spoil", 5, rng.randrange(2**32)) if rng.random() < 0.7 else None
-        race(rounds=2, seed=rng.randrange(2**32))
-        races += 1
-        spoiled += int(spoiler.communicate()[0]) if spoiler else 0
-        if time.monotonic() > until:
-            break
-    loads = races * PROCESSES * KERNELS * 2
-    print(
-        f"{races} races, {loads} loads by {PROCESSES} processes at once, {spoiled} entries damaged meanwhile, 0 wrong"
-    )
 
 
 # Whose folder it is

@@ -1,0 +1,67 @@
+"""Random programs after each pass, as the interpreter runs them."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+import cpu.passes.program.bind_tasks as bind_tasks
+import cpu.passes.program.lanes.claim_lines as claim_lines
+from cpu.passes.forms import program_forms
+from cpu.reference.programs import evaluate, rounded
+from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
+from tests.support.programs.programs import (
+    inputs_of,
+    interpreted,
+    random_program_for_passes,
+    runtime_values,
+    with_runtime_extents,
+)
+from tiling.loops.language import THREADS, For, Kernel
+from tiling.loops.walk import walk
+
+
+def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = Random(seed)
+    program = random_program_for_passes(random)
+    arrays = inputs_of(program, random)
+    isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
+    monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
+    monkeypatch.setattr(claim_lines, "LEAST", 1)
+    wanted = evaluate(program, arrays)
+    for name, kernel in program_forms(program, isa, threads):
+        for output, found in interpreted(program, kernel, arrays).items():
+            expected = rounded(wanted[output], program.array(output).dtype)
+            np.testing.assert_array_equal(found, expected, err_msg=f"after {name}: {program.program}")
+    for team in range(2, 4 if is_shared(kernel) else 2):
+        for output, found in interpreted(program, kernel, arrays, threads=team).items():
+            expected = rounded(wanted[output], program.array(output).dtype)
+            np.testing.assert_array_equal(found, expected, err_msg=f"{team} threads: {program.program}")
+
+
+def is_shared(kernel: Kernel) -> bool:
+    """Whether the last form of a kernel is what one of several threads does."""
+    ends = [index for s in walk(kernel.body) if isinstance(s, For) for index in (s.start, s.stop)]
+    return any(THREADS in index.names() for index in ends)
+
+
+def check_runtime(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = Random(seed)
+    program = with_runtime_extents(random_program_for_passes(random), random)
+    isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
+    monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
+    monkeypatch.setattr(claim_lines, "LEAST", 1)
+    for values in runtime_values(program, random):
+        fixed = program.at(values)
+        arrays = inputs_of(fixed, random)
+        wanted = evaluate(fixed, arrays)
+        for name, kernel in program_forms(program, isa, threads):
+            for output, found in interpreted(fixed, kernel, arrays, values).items():
+                expected = rounded(wanted[output], fixed.array(output).dtype)
+                np.testing.assert_array_equal(found, expected, err_msg=f"after {name}, {values}: {program.program}")
+        for team in range(2, 4 if is_shared(kernel) else 2):
+            for output, found in interpreted(fixed, kernel, arrays, values, team).items():
+                expected = rounded(wanted[output], fixed.array(output).dtype)
+                np.testing.assert_array_equal(found, expected, err_msg=f"{team} threads: {program.program}")
