@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -105,6 +105,15 @@ class Small:
 def same_meaning(kernel: Kernel, before: Kernel) -> bool:
     """Whether two forms are one to the interpreter: `==` leaves out what instructions mean."""
     return kernel is before or (kernel == before and _meanings(kernel) == _meanings(before))
+
+
+def different(forms: Iterable[tuple[str, Kernel]]) -> Iterator[tuple[str, Kernel]]:
+    """The forms but those of passes that changed nothing: the interpreter finds the same numbers again."""
+    before = None
+    for name, kernel in forms:
+        if before is None or not same_meaning(kernel, before):
+            yield name, kernel
+        before = kernel
 
 
 def _meanings(kernel: Kernel) -> list[tuple[Body, str]]:

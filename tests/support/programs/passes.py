@@ -12,6 +12,7 @@ import cpu.passes.program.lanes.claim_lines as claim_lines
 from cpu.passes.forms import program_forms
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
+from tests.support.loops.passes import different
 from tests.support.programs.programs import (
     inputs_of,
     interpreted,
@@ -31,7 +32,7 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
     monkeypatch.setattr(claim_lines, "LEAST", 1)
     wanted = evaluate(program, arrays)
-    for name, kernel in program_forms(program, isa, threads):
+    for name, kernel in different(program_forms(program, isa, threads)):
         for output, found in interpreted(program, kernel, arrays).items():
             expected = rounded(wanted[output], program.array(output).dtype)
             np.testing.assert_array_equal(found, expected, err_msg=f"after {name}: {program.program}")
@@ -53,11 +54,12 @@ def check_runtime(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
     monkeypatch.setattr(claim_lines, "LEAST", 1)
+    forms = list(different(program_forms(program, isa, threads)))
     for values in runtime_values(program, random):
         fixed = program.at(values)
         arrays = inputs_of(fixed, random)
         wanted = evaluate(fixed, arrays)
-        for name, kernel in program_forms(program, isa, threads):
+        for name, kernel in forms:
             for output, found in interpreted(fixed, kernel, arrays, values).items():
                 expected = rounded(wanted[output], fixed.array(output).dtype)
                 np.testing.assert_array_equal(found, expected, err_msg=f"after {name}, {values}: {program.program}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def side_by_side(loop: For, scope: Scope) -> bool:
     """
     if loop.kind != "vector" or loop.name != "lane" or len(loop.body) != 1:
         return False
-    lanes = np.arange(loop.start.at(scope.numbers), loop.stop.at(scope.numbers), loop.step)
+    lanes = _counted(loop.start.at(scope.numbers), loop.stop.at(scope.numbers), loop.step)
     try:
         writes = list(_writes(loop.body[0], lanes, scope))
     except _InTurn:
@@ -41,12 +42,20 @@ def side_by_side(loop: For, scope: Scope) -> bool:
 
 def read_all(node: Load, scope: Scope) -> np.ndarray | None:
     """The lanes of a register, or of what else has them as its last dim; None where they must be read in turn."""
-    lanes = np.arange(scope.arrays[node.buffer].elements.shape[-1])
+    lanes = _counted(0, scope.arrays[node.buffer].elements.shape[-1], 1)
     try:
         found: np.ndarray = _value(node, {**scope.numbers, "lane": lanes}, scope)
     except _InTurn:
         return None
     return found
+
+
+@cache
+def _counted(start: int, stop: int, step: int) -> np.ndarray:
+    """The lanes of a loop, in order."""
+    lanes = np.arange(start, stop, step)
+    lanes.flags.writeable = False
+    return lanes
 
 
 def _writes(statement: object, lanes: np.ndarray, scope: Scope) -> Iterator[_Write]:
@@ -90,7 +99,8 @@ def _value(node: Value, numbers: Numbers, scope: Scope) -> Given:
         raise _InTurn
     array = scope.arrays[node.buffer]
     place = _places(array, node.at, numbers)
-    if not array.written[place].all():
+    written = array.written[place]
+    if np.count_nonzero(written) < written.size:
         raise _InTurn
     return array.elements[place]
 
@@ -103,11 +113,20 @@ def _places(array: Array, indices: tuple[Index, ...], numbers: Numbers) -> tuple
     if not len(indices) == len(array.origin) == len(shape):
         raise _InTurn
     place = tuple([start + _at(index, numbers) for start, index in zip(array.origin, indices)])
-    for at, extent in zip(place, shape):
-        low, high = (at, at) if isinstance(at, int) else (at.min(), at.max())
+    for at, extent, index in zip(place, shape, indices):
+        low, high = (at, at) if isinstance(at, int) else _ends(at, index)
         if low < 0 or high >= extent:
             raise _InTurn
     return place
+
+
+def _ends(at: np.ndarray, index: Index) -> tuple[int, int]:
+    """The least and the largest of the numbers that an index has in the lanes, which come in order."""
+    for term, _ in index.terms:
+        if not isinstance(term, str):
+            return at.min(), at.max()
+    first, last = at.item(0), at.item(-1)
+    return (first, last) if first <= last else (last, first)
 
 
 def _at(index: Index, numbers: Numbers) -> Any:

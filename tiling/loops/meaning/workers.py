@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 Worker = tuple[tuple[str, int], ...]  # the kind and the number in each loop over workers
+Written = tuple[Worker, int]  # by whom, and after how many waits
 Place = tuple[str, tuple[int, ...]]  # an array, and an index of it
 
 THREADS = ("core", "thread", "lane")  # kinds of which each worker is one thread
@@ -77,32 +78,38 @@ class Memory:
     """
 
     workers: Workers
-    written: dict[int, tuple[Worker, int]] = field(default_factory=dict)
+    written: dict[int, Written] = field(default_factory=dict)
     read: dict[int, dict[Worker, int]] = field(default_factory=dict)
 
     def note_read(self, place: Place, first: int, size: int) -> None:
         """The worker at work reads some bytes. Raises Race where another one has written them."""
-        workers = self.workers
+        now, waits, checked = self.workers.now, self.workers.waits, None
         for byte in range(first, first + size):
-            self._check("reads", place, byte)
-            self.read.setdefault(byte, {})[workers.now] = workers.waits
+            checked = self._check("reads", place, byte, checked)
+            self.read.setdefault(byte, {})[now] = waits
 
     def note_write(self, place: Place, first: int, size: int) -> None:
         """The worker at work writes some bytes. Raises Race where another one has touched them."""
         workers = self.workers
         if workers.many:
             raise Race(f"{_named(workers.now)}: every thread writes {_element(place)}")
+        written, checked = (workers.now, workers.waits), None
+        ordered: dict[Worker, int] = {}  # the readers of the byte before
         for byte in range(first, first + size):
-            self._check("writes", place, byte)
-            for reader, waits in self.read.pop(byte, {}).items():
+            checked = self._check("writes", place, byte, checked)
+            readers = self.read.pop(byte, {})
+            for reader, waits in readers.items() if readers != ordered else ():
                 if not workers.ordered(reader, waits):
                     raise self._race("writes", place, reader, "read")
-            self.written[byte] = workers.now, workers.waits
+            ordered = readers
+            self.written[byte] = written
 
-    def _check(self, does: str, place: Place, byte: int) -> None:
+    def _check(self, does: str, place: Place, byte: int, checked: Written | None) -> Written | None:
+        """Who has written a byte. Raises Race where that is not over; `checked`, of the byte before, is."""
         writer = self.written.get(byte)
-        if writer is not None and not self.workers.ordered(*writer):
+        if writer is not None and writer is not checked and not self.workers.ordered(*writer):
             raise self._race(does, place, writer[0], "written")
+        return writer
 
     def _race(self, does: str, place: Place, other: Worker, done: str) -> Race:
         now = _named(self.workers.now)

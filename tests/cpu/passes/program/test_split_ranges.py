@@ -14,6 +14,7 @@ import cpu.passes.program.split_ranges as split_ranges
 from cpu.passes.forms import program_forms
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
+from tests.support.loops.passes import different
 from tests.support.programs.programs import inputs_of, interpreted, lines
 from tiling.loops.language import Apply, For
 from tiling.loops.rewrite import operands_of, parts_of
@@ -85,6 +86,7 @@ def test_random_choices_keep_their_values(seed):
     wanted = rounded(evaluate(program, arrays)["y"], program.array("y").dtype)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
-        for name, kernel in program_forms(program, random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)):
+        isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
+        for name, kernel in different(program_forms(program, isa, threads)):
             found = interpreted(program, kernel, arrays)["y"]
             np.testing.assert_array_equal(found, wanted, err_msg=f"after {name}: {text} {extents}")
