@@ -39,7 +39,7 @@ from search.evaluator.gpu.cuda import cuda_backend
 from search.flow.find import DEFAULT_BUDGET
 from search.tuner.dtypes import DEFAULT_GPU_DTYPE, GPU_DTYPES
 from search.tuner.target import ALGORITHMS
-from tiling.dtypes import dtype_of
+from tiling.dtypes import SUM_DTYPE, dtype_of
 from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError
 from tiling.text.shapes import chosen
@@ -136,8 +136,10 @@ def _check_target(options: argparse.Namespace) -> None:
         raise ProblemError(
             f"dtype {options.dtype!r:.40} is not covered by --target {options.target}: {', '.join(known)}"
         )
-    if options.epilogue and options.dtype == "int8":
-        raise ProblemError("--epilogue is not covered with --dtype int8, whose sums are stored whole: leave it out")
+    if options.epilogue and SUM_DTYPE[options.dtype] != "f32":
+        raise ProblemError(
+            f"--epilogue is not covered with --dtype {options.dtype}, whose sums are stored whole: leave it out"
+        )
     if gpu and options.layout != "nhwc":
         raise ProblemError(f"--layout {options.layout} is not covered by --target cuda: leave it out")
     changed = {

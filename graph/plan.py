@@ -155,7 +155,7 @@ class Plan:
         chosen = self.choices(problems)
         laid = with_layouts(graph, lambda problem: chosen[problem].seconds)
         # Only now do the maps that round sums of bytes read them in their order.
-        graph = joined_in_place(fused_maps(laid, lambda problem: problem.dtype == "int8"))
+        graph = joined_in_place(fused_maps(laid, lambda problem: problem.sums_are_exact))
         products = products_of(works_of(graph))
         # Some write into parts of wider arrays, or have an epilogue, only now.
         chosen |= self.choices(problem for problem in products if problem not in chosen)

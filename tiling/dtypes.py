@@ -2,40 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeVar
 
 _Value = TypeVar("_Value")
 
-# Bytes of an element of the inputs. tf32 is an f32 of which a matrix instruction reads 19 bits. int8 is u8 for the
-# input that is broadcast (x, a) and s8 for the weights. f16 and tf32 are a GPU's, int8 is a CPU's.
-DTYPE_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "tf32": 4, "int8": 1}
-# The dtypes of the output that each dtype of the inputs allows, the default first.
-OUTPUT_DTYPES = {
-    "f32": ("f32",),
-    "f16": ("f16", "f32"),
-    "bf16": ("bf16", "f32"),
-    "tf32": ("f32",),
-    "int8": ("s32", "f32", "u8", "s8"),
+
+@dataclass(frozen=True)
+class Dtype:
+    """A dtype of products.
+
+    bytes: of a number of the inputs. outputs: the dtypes that an output may have, the default first. x, w: those of the
+    numbers of x (a) and of the weights (b). sum: the dtype that products are summed in. longest: the most products in
+    a sum, where more might overflow. names: those of other libraries.
+    """
+
+    bytes: int
+    outputs: tuple[str, ...]
+    x: str
+    w: str
+    sum: str = "f32"
+    longest: int | None = None
+    names: tuple[str, ...] = ()
+
+
+# tf32 is an f32 of which a matrix instruction reads 19 bits. f16 and tf32 are a GPU's, int8 is a CPU's.
+# A product of u8 and s8 is at most 255 · 128.
+DTYPES = {
+    "f32": Dtype(4, ("f32",), "f32", "f32", names=("float32", "fp32")),
+    "f16": Dtype(2, ("f16", "f32"), "f16", "f16", names=("float16", "fp16", "half")),
+    "bf16": Dtype(2, ("bf16", "f32"), "bf16", "bf16", names=("bfloat16",)),
+    "tf32": Dtype(4, ("f32",), "tf32", "tf32", names=("tfloat32",)),
+    "int8": Dtype(1, ("s32", "f32", "u8", "s8"), "u8", "s8", "s32", (2**31 - 1) // (255 * 128), ("int8",)),
 }
-OUTPUT_DTYPE = {dtype: outputs[0] for dtype, outputs in OUTPUT_DTYPES.items()}
-# The dtype of a number of x (a), the dtype of a number of the weights (b), and the dtype of a sum of their products.
-OPERAND_DTYPES = {dtype: ("u8", "s8") if dtype == "int8" else (dtype, dtype) for dtype in DTYPE_BYTES}
-SUM_DTYPE = dict.fromkeys(DTYPE_BYTES, "f32") | {"int8": "s32"}
+DTYPE_BYTES = {dtype: each.bytes for dtype, each in DTYPES.items()}
+OUTPUT_DTYPES = {dtype: each.outputs for dtype, each in DTYPES.items()}
+OUTPUT_DTYPE = {dtype: each.outputs[0] for dtype, each in DTYPES.items()}
+OPERAND_DTYPES = {dtype: (each.x, each.w) for dtype, each in DTYPES.items()}
+SUM_DTYPE = {dtype: each.sum for dtype, each in DTYPES.items()}
 # A lane of a vector is a float, a sum of 32 bits, or a word of narrow numbers.
 LANE_BYTES = 4
 WORD = "word"  # the 32 bits of a lane, whatever they hold
 OUTPUT_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "s32": 4, "u8": 1, "s8": 1}
 
-_NAMES = {
-    "float32": "f32",
-    "fp32": "f32",
-    "float16": "f16",
-    "fp16": "f16",
-    "half": "f16",
-    "bfloat16": "bf16",
-    "tfloat32": "tf32",
-    "int8": "int8",
-}
+_NAMES = {name: dtype for dtype, each in DTYPES.items() for name in each.names}
 # For the output, int8 means s8. For the inputs, int8 means that x is u8 and the weights are s8.
 _OUTPUT_NAMES = _NAMES | {"int32": "s32", "uint8": "u8", "int8": "s8"}
 

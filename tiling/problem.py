@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 
 from tiling.canonical import text_of
-from tiling.dtypes import DTYPE_BYTES, OUTPUT_DTYPES, SUM_DTYPE
+from tiling.dtypes import DTYPES
 from tiling.tensor import FlatPixels, Tensor, Window
 from tiling.value import Epilogue
 
@@ -20,8 +20,6 @@ from tiling.value import Epilogue
 # than this (32 GiB of f32) is a mistyped shape.
 LARGEST_EXTENT = 1 << 24
 LARGEST_TENSOR = 1 << 33
-# A product of u8 and s8 is at most 255 · 128. The sum of this many products fits 32 bits, whatever the numbers are.
-LONGEST_INT8 = (2**31 - 1) // (255 * 128)
 
 
 class ProblemError(ValueError):
@@ -64,19 +62,19 @@ class Problem:
     dot_group: int = 0
 
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPE_BYTES:
-            raise ProblemError(f"dtype {self.dtype!r:.40} is not supported; supported: {', '.join(DTYPE_BYTES)}")
-        outputs = OUTPUT_DTYPES[self.dtype]
+        if self.dtype not in DTYPES:
+            raise ProblemError(f"dtype {self.dtype!r:.40} is not supported; supported: {', '.join(DTYPES)}")
+        outputs, longest = DTYPES[self.dtype].outputs, DTYPES[self.dtype].longest
         if self.output_dtype not in outputs:
             raise ProblemError(f"{self.dtype} gives an output of {' or '.join(outputs)}, not {self.output_dtype!r:.40}")
         if self.epilogue and self.output_dtype == "s32":
             raise ProblemError(
                 f"the epilogue {self.epilogue} gives floats: with int8 ask for an output of f32, u8 or s8"
             )
-        if self.dtype == "int8" and self.reduction_length > LONGEST_INT8:
+        if longest and self.reduction_length > longest:
             raise ProblemError(
-                f"{self.op}: a sum of {self.reduction_length} products of int8 may not fit 32 bits; {LONGEST_INT8} at "
-                f"most do"
+                f"{self.op}: a sum of {self.reduction_length} products of {self.dtype} may not fit 32 bits; {longest} "
+                f"at most do"
             )
         for dim, extent in self.dims:
             if extent < 1:
@@ -219,7 +217,12 @@ class Problem:
     @property
     def sum_dtype(self) -> str:
         """The dtype that products are summed in."""
-        return SUM_DTYPE[self.dtype]
+        return DTYPES[self.dtype].sum
+
+    @property
+    def sums_are_exact(self) -> bool:
+        """Whether all sums are exact: those of whole numbers."""
+        return self.sum_dtype != "f32"
 
     @property
     def keeps_sums(self) -> bool:

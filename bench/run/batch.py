@@ -18,7 +18,7 @@ def batched(suite: str, layers: Iterable[Layer], images: int) -> tuple[Layer, ..
 def _batched(suite: str, layer: Layer, images: int) -> Layer:
     if layer.problem is None:
         return layer
-    if layer.problem.op == "matmul":
+    if not layer.problem.windows:
         raise ProblemError(
             f"--batch is for convolutions: {suite}:{layer.name} is a product, whose suite says its own sizes"
         )

@@ -141,9 +141,8 @@ def _ours(name: str, kernel: Kernel, inputs, expected, warm: bool) -> _Entrant:
     def alone(seconds: float) -> Timing:
         return kernel.measure(x, packed.data, y, seconds, arrays)
 
-    layout = (
-        "row-major, b packed" if kernel.problem.op == "matmul" else f"{kernel.problem.layout.upper()}, weights packed"
-    )
+    images = kernel.problem.original
+    layout = f"{images.layout.upper()}, weights packed" if images.windows else "row-major, b packed"
     return _Entrant(name, layout, lambda: kernel(x, packed, *arrays, out=y), error, alone if warm else None)
 
 

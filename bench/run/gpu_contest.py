@@ -91,7 +91,7 @@ def _ours(name: str, problem: Problem, text: str, exact: Placed, case: Case, inp
     output = poisoned(problem)
     kernel(*inputs, out=output)
     error = case.check(from_device(problem, output))
-    layout = "row-major" if problem.op == "matmul" else "NHWC, weights channels last"
+    layout = "NHWC, weights channels last" if problem.windows else "row-major"
     return _Entrant(name, layout, partial(event_seconds, lambda: kernel(*inputs, out=output)), error)
 
 

@@ -16,7 +16,7 @@ def laid_out(layers: Iterable[Layer], layout: str) -> tuple[Layer, ...]:
 
 
 def _laid_out(layer: Layer, layout: str) -> Layer:
-    if layer.problem is None or layer.problem.op == "matmul" or layer.problem.layout == layout:
+    if layer.problem is None or not layer.problem.windows or layer.problem.layout == layout:
         return layer
     problem = in_layout(layer.problem, layout)
     return replace(layer, problem=problem, shape=canonical(problem))

@@ -89,7 +89,6 @@ class ProductPass(Pass[ProductFacts]):
     packs: bool = False
 
 
-_BYTES = {"bf16": 2, "u8": 1}  # of a number of an x that is copied; other arrays hold words
 PACK_WEIGHTS = "pack weights"  # the pass after which W is packed
 DIVIDE = "divide from zero"  # before threads share: their numbers are not negative
 PLACE_BUFFERS = "place buffers"  # before this pass, shared buffers and a thread's own ones still look different
@@ -102,7 +101,7 @@ def _from_zero(kernel: Kernel, facts: ProductFacts | ProgramFacts) -> Kernel:
 
 
 def _placed(kernel: Kernel, facts: ProductFacts) -> Kernel:
-    return place_buffers(kernel, facts.threads > 1, lambda buffer: _BYTES.get(buffer.dtype, LANE_BYTES))
+    return place_buffers(kernel, facts.threads > 1, lambda buffer: WIDTH.get(buffer.dtype, LANE_BYTES))
 
 
 PRODUCT: tuple[ProductPass, ...] = (

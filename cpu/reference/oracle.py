@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu.reference.epilogue import UNIT, broadcast, finished
-from cpu.runtime.numbers import from_bits, to_bits
+from cpu.runtime.numbers import ELEMENTS, from_bits, to_bits
 from tiling.arrays.bias import bias_of
+from tiling.dtypes import OPERAND_DTYPES
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 
@@ -91,8 +92,8 @@ def integers(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
     """Inputs of small whole numbers: every order of summation gives the same float32 result.
 
     Returns x and w, then the epilogue's arrays. Entries of x and w lie in [-b, b], where b·b·K < 2^24 and K is the
-    reduction length; for the longest reductions b is 1. The arrays of the epilogue hold -4 … 4 without 0. For int8, x
-    and w hold all numbers of their dtypes: any sum is exact.
+    reduction length; for the longest reductions b is 1. The arrays of the epilogue hold -4 … 4 without 0. Where any sum
+    is exact, as of int8, x and w hold all numbers of their dtypes.
     """
     problem = problem.original
     bound = max(1, min(4, int((2**24 / problem.reduction_length) ** 0.5)))
@@ -101,7 +102,10 @@ def integers(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
     def draw(shape: tuple[int, ...], low: int, high: int) -> NDArray[np.float32]:
         return rng.integers(low, high + 1, shape).astype(np.float32)
 
-    limits = ((0, 255), (-128, 127)) if problem.dtype == "int8" else ((-bound, bound),) * 2
+    limits: tuple[tuple[int, int], ...] = ((-bound, bound),) * 2
+    if problem.sums_are_exact:
+        ranges = (np.iinfo(ELEMENTS[dtype].numpy) for dtype in OPERAND_DTYPES[problem.dtype])
+        limits = tuple((each.min, each.max) for each in ranges)
     x, w = (draw(t.shape, *ends) for t, ends in zip((problem.broadcast, problem.vector), limits))
     values = np.array([-4, -3, -2, -1, 1, 2, 3, 4], np.float32)
     return x, w, *(rng.choice(values, t.shape) for t in problem.epilogue_arrays)
@@ -110,15 +114,16 @@ def integers(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
 def reals(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
     """Random inputs: x and w, then the epilogue's arrays, all drawn evenly from [-1, 1).
 
-    For bf16, x and w are rounded to it. For int8, they are drawn from all numbers of their dtypes.
+    x and w are rounded to their dtypes. Where sums are exact, as of int8, they are drawn from all numbers of these.
     """
     problem, rng = problem.original, np.random.default_rng(seed)
     tensors = (problem.broadcast, problem.vector, *problem.epilogue_arrays)
     x, w, *arrays = (rng.random(t.shape, np.float32) * 2 - 1 for t in tensors)
-    if problem.dtype == "int8":
+    if problem.sums_are_exact:
         x, w, *_ = integers(problem, seed)
-    elif problem.dtype == "bf16":
-        x, w = (from_bits(to_bits(array, "bf16"), "bf16") for array in (x, w))
+    else:
+        given = zip((x, w), OPERAND_DTYPES[problem.dtype])
+        x, w = (from_bits(to_bits(array, dtype), dtype) for array, dtype in given)
     return x, w, *arrays
 
 

@@ -61,12 +61,12 @@ def in_memory(array: np.ndarray, dtype: str) -> np.ndarray:
 def to_bits(array: np.ndarray, dtype: str) -> np.ndarray:
     """Floats as a contiguous array of `dtype`, rounded to nearest even. bf16 becomes uint16; tf32 keeps all of f32.
 
-    u8, s8 and s32 saturate: a value beyond their range becomes the nearest end of it.
+    Whole numbers saturate: a value beyond their range becomes the nearest end of it.
     """
     array = np.ascontiguousarray(array)
     if dtype == "f16":
         return array.astype(np.float16)
-    if dtype in ("u8", "s8", "s32"):
+    if dtype in ELEMENTS and ELEMENTS[dtype].numpy.kind in "iu" and not ELEMENTS[dtype].named:
         limits = np.iinfo(ELEMENTS[dtype].numpy)
         return np.asarray(np.clip(np.rint(array), limits.min, limits.max), ELEMENTS[dtype].numpy)
     if dtype != "bf16":

@@ -161,9 +161,8 @@ def _parser() -> argparse.ArgumentParser:
     which = Parser(add_help=False)
     which.add_argument("--isa", metavar="NAME", help=f"{', '.join(ISAS)}; default: the widest that this CPU has")
     ranked = tuple(dict.fromkeys(RANKED_AS.values()))
-    which.add_argument(
-        "--op", choices=ranked, default="conv2d", help="the operator; matmul and pointwise2d run the tiles of conv2d"
-    )
+    others = "; ".join(f"{op} runs the tiles of {tiles}" for op, tiles in RANKED_AS.items() if op != tiles)
+    which.add_argument("--op", choices=ranked, default=ranked[0], help=f"the operator, default {ranked[0]}; {others}")
 
     command = commands.add_parser("rank", parents=[which], help="measure every microkernel, once per machine")
     command.add_argument(

@@ -57,7 +57,7 @@ def heat_map(entries: Iterable[Entry], path: str | Path) -> None:
             _panel(axis, panels[stride, variant], most_rows, most_vectors)
             taps = " ".join(f"{dim}×{extent}" for dim, extent in variant)
             title = f"{taps} unrolled" if taps else "reduction looped"
-            axis.set_title(f"stride {stride}, {title}" if kernel.op != "matmul" else title, fontsize=FONT_POINTS + 2)
+            axis.set_title(f"stride {stride}, {title}" if kernel.has_stride else title, fontsize=FONT_POINTS + 2)
     figure.suptitle(f"{kernel.op} on {kernel.isa}\n% of one core's FMA peak", fontsize=FONT_POINTS + 4)
     try:
         figure.savefig(path, dpi=100)

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from microkernels.tile.isa import isa_named
+from microkernels.tile.isa import ISAS_OF, isa_named
 from tiling.arrays.access import access_of
 from tiling.problem import Problem
 
@@ -41,7 +41,9 @@ _LANEWISE = {"depthwise2d", "grouped2d"}
 _EXCHANGE_DIM = {"grouped2d": "c"}
 # The operator of such tiles where a dot group holds all channels of a group: then no lanes are exchanged.
 _NOTHING_EXCHANGED = "depthwise2d"
-_NAME = re.compile(r"(f32|bf16|int8)_([a-z0-9]+)_ukernel_([0-9a-z]+?)(?:_s([1-9][0-9]{0,5}))?__([a-z0-9]+)\Z")
+_NAME = re.compile(
+    "(" + "|".join(ISAS_OF) + r")_([a-z0-9]+)_ukernel_([0-9a-z]+?)(?:_s([1-9][0-9]{0,5}))?__([a-z0-9]+)\Z"
+)
 # The dims of the convolution tile that a tile of these operators is measured as.
 _AS_CONV = {"matmul": {"m": "w", "k": "c"}, "pointwise2d": {"k": "w", "c": "c"}}
 _FACTOR = re.compile(r"([1-9][0-9]{0,5})([a-z])\Z")
@@ -125,6 +127,12 @@ class Microkernel:
     def group_size(self) -> int:
         """How many channels each lane meets by exchanges of lanes; 1 where there are no exchanges."""
         return dict(self.unrolled).get(_EXCHANGE_DIM.get(self.op, ""), 1)
+
+    @property
+    def has_stride(self) -> bool:
+        """Whether its operator has taps, whose windows have a stride."""
+        *_, reductions = OPERATOR_DIMS[self.op]
+        return len(reductions) > 1
 
     @property
     def accumulators(self) -> int:

@@ -116,7 +116,7 @@ class Report:
         said = "exact on small integers" + ("" if exact else ", but for what the epilogue rounds")
         said += self.details.checked_on
         if self.found.max_error is not None:
-            data = "numbers" if problem.dtype == "int8" else "reals"
+            data = "numbers" if problem.sums_are_exact else "reals"
             said += f"; largest error on random {data} {self.found.max_error:.2g}, within {self.details.bound}"
         if self.definition_error is not None:
             said += f"; a direct convolution's on the same data {self.definition_error:.2g}"

@@ -43,7 +43,7 @@ def on_cpu(problem: Problem, dtype: str | None, output_dtype: str | None) -> Pro
 
 def _lying_in(problem: Problem, dtype: str) -> None:
     """Raises ProblemError where arrays lie in longer ones, or in other orders, and the dtype is not f32."""
-    if dtype != "f32" and problem.op in ("matmul", "conv2d") and (keys := lying_of(problem)):
+    if dtype != "f32" and (keys := lying_of(problem)):
         raise ProblemError(f"{' and '.join(keys)}: such arrays are of f32 on a CPU alone, not of {dtype}")
 
 

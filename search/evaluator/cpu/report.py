@@ -22,8 +22,8 @@ def details(scheme: AnyScheme, target: Target, machine: Machine) -> Details:
     """The details that only a report for the CPU has."""
     isa, problem = isa_named(target.isa), scheme.problem
     microkernels = tuple(str(m) for m in emit(scheme, isa, target.threads).microkernels)
-    # Sums of int8 are exact: only what follows them rounds.
-    bound = "its bound" if isinstance(scheme, Winograd) or problem.dtype == "int8" else "K·eps"
+    # Where sums are exact, only what follows them rounds.
+    bound = "its bound" if isinstance(scheme, Winograd) or problem.sums_are_exact else "K·eps"
     of_f32 = "" if problem.dtype == "f32" else " of f32"
     return Details(
         fields={},

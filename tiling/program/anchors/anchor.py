@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby, takewhile
 from math import prod
 
-from tiling.dtypes import OUTPUT_DTYPES
+from tiling.dtypes import OUTPUT_DTYPES, SUM_DTYPE
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem, ProblemError
 from tiling.program.anchors.product import NoProductError, Product, Spatial, factors, product_of
@@ -92,7 +92,7 @@ def _dtypes(program: Sized, y: str, x: str, w: str) -> tuple[str, str]:
     """The dtype of a problem, and that of its output. Raises NoProductError."""
     given, output = (program.array(x).dtype, program.array(w).dtype), program.array(y).dtype
     dtype = _DTYPES.get(given)
-    if dtype is None or output not in (OUTPUT_DTYPES[dtype] if dtype != "int8" else ("s32",)):
+    if dtype is None or output not in (OUTPUT_DTYPES[dtype] if SUM_DTYPE[dtype] == "f32" else (SUM_DTYPE[dtype],)):
         raise NoProductError(f"no kernel multiplies {' by '.join(given)} and gives {output}")
     return dtype, output
 
