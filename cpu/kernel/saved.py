@@ -31,7 +31,7 @@ def load(path: str | Path) -> Kernel:
     found = sorted(filter(_is_record, path.glob("*.json"))) if path.is_dir() else [path]
     if len(found) != 1:
         names = f", but {len(found)}: {', '.join(one.name for one in found[:4])}; name the one" if found else ""
-        raise ExportError(f"{path} is not the folder of one saved kernel{names}")
+        raise ExportError(f"{path} is not the folder of one saved kernel{names or _instead(path)}")
     record, folder = _read(found[0]), found[0].parent
     try:
         scheme = parse(problem_of(record["op"], record["shape"]), record["scheme"])
@@ -89,6 +89,15 @@ def _read(path: Path) -> Record:
     if "name" in record:
         checked_name(record["name"])
     return cast(Record, record)  # its fields and their types were compared with RECORD above
+
+
+def _instead(folder: Path) -> str:
+    """What the folder holds instead of a kernel, where that can be told."""
+    if (folder / "model.json").is_file():
+        return ", but that of a whole model: load_model of the package graph loads it"
+    if any(folder.glob("*.so")):
+        return ": a library lies there without its record, as of a program, which only C can call"
+    return ""
 
 
 def _is_record(path: Path) -> bool:

@@ -234,7 +234,7 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
             weights = np.memmap(path / f"{name}.bin", np.uint8, "r") if record["weight_bytes"] else _page_aligned(0)
     except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
         why = f"{Path(error.filename or '').name}: {error.strerror}" if isinstance(error, OSError) else error
-        raise ModelError(f"{folder} holds no saved model: {why}") from None
+        raise ModelError(f"{folder} holds no saved model: {why}{_instead(folder)}") from None
     if record.get("sha256") != seal(record):
         raise ModelError(f"{path} holds a damaged model: save it again ({RECORD} was changed)")
     if weights.size != record["weight_bytes"]:
@@ -245,6 +245,14 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
         if isinstance(error, ModelError):
             raise
         raise ModelError(f"{path} holds a damaged model: save it again ({error})") from None
+
+
+def _instead(folder: str | os.PathLike[str]) -> str:
+    """What to do where the folder is that of a kernel, whose record names the function and its problem."""
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        if any(Path(folder).glob("*_example.c")):
+            return ", but a kernel: load_kernel of the package search loads it"
+    return ""
 
 
 def seal(record: Mapping[str, Any]) -> str:

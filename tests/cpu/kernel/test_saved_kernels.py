@@ -212,6 +212,12 @@ def test_what_is_no_saved_kernel_is_refused(saved, tmp_path):
     for path, message in [(tmp_path / "empty", "is not the folder of one"), (tmp_path / "nothing", "cannot be read")]:
         with pytest.raises(ExportError, match=message):
             load(path)
+    (tmp_path / "empty" / "product.so").touch()
+    with pytest.raises(ExportError, match="a library lies there without its record, as of a program"):
+        load(tmp_path / "empty")
+    (tmp_path / "empty" / "model.json").write_text("{}")
+    with pytest.raises(ExportError, match="not the folder of one saved kernel, but that of a whole model: load_model"):
+        load(tmp_path / "empty")
     saved[".json"].write_text("{")
     with pytest.raises(ExportError, match="is no record"):
         load(saved[".json"])
