@@ -204,7 +204,7 @@ def _measured(
             checked = passed(backend, evaluator, outcome, seed)
             outcome, verdict = checked.outcome, checked.verdict
             interrupted = outcome.interrupted or verdict is None
-        timing = (verdict and verdict.timing) or outcome.best.timing
+        timing = _quietest(verdict, outcome.best.timing)
         timing = replace(timing, disturbed=outcome.doubt or timing.disturbed)
     return Found(
         backend,
@@ -221,6 +221,12 @@ def _measured(
         interrupted,
         rivals=outcome.rivals,
     )
+
+
+def _quietest(verdict: Verdict | None, searched: Timing) -> Timing:
+    """The timing of the last check, or that of the search where only this one was undisturbed."""
+    checked = (verdict and verdict.timing) or searched
+    return searched if checked.disturbed and not searched.disturbed else checked
 
 
 def _told(found: Found) -> Found:

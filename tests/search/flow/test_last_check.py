@@ -40,13 +40,13 @@ def made_up_backend(monkeypatch, tmp_path):
     monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path))
     checked = []
 
-    def backend(faults):
+    def backend(faults, disturbed=""):
         def verify(self, scheme, *_):
             place = [m.scheme for m in FINALISTS].index(scheme)
             checked.append(place)
             if place in faults:
                 raise faults[place]
-            return Verdict(Timing((9.0,), 70.0), 0.0)
+            return Verdict(Timing((9.0,), 70.0, disturbed), 0.0)
 
         monkeypatch.setattr("search.evaluator.cpu.backend.CpuEvaluator.verify", verify)
         return checked
@@ -120,6 +120,15 @@ def test_where_the_winner_fails_its_last_check_the_next_finalist_takes_its_place
     assert report["failed"] == 2 and report["seconds"] == 9.0 and not report["interrupted"]
     found = [store.measured(key)[finalist.scheme.text] for finalist in FINALISTS]
     assert found == ["wrong result", FINALISTS[1].timing, FINALISTS[2].timing], "a slow moment condemns no scheme"
+
+
+def test_the_quiet_time_is_told_where_the_last_check_was_disturbed(made_up_backend, capsys):
+    made_up_backend({}, "other programs took 1.0 cores")
+    assert search("--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["seconds"], report["disturbed"], report["max_error"]) == (1.0, "", 0.0)
+    assert search() == 0
+    assert "remark" not in capsys.readouterr().out
 
 
 def test_what_failed_the_last_check_was_not_tried(made_up_backend):
