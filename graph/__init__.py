@@ -4,8 +4,8 @@
 
 In reading order: `model/` (data) · `operators/` (a program for each) · `onnx/` (reads a file) · `plan` (all of it) ·
 `passes/` (decisions) · `library/` (kernels, C text, files) · `tuning` (kernels inside the model) · `calls/` (the
-callable). Doors: the commands `compile`, `run`, `conformance` with the tests of `official`; `exported`,
-`torch_backend`, `onnx_backend`.
+callable). Doors: the commands `compile` with its `check`, `run`, `conformance` with the tests of `official`;
+`exported`, `torch_backend`, `onnx_backend`.
 """
 
 from typing import Any

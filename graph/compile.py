@@ -34,6 +34,8 @@ T = TypeVar("T")
 _TIMED_CALLS = 5  # calls in which each step is timed
 _CALLS = 20  # the most calls that are timed
 _TIMED = 2.0  # the most seconds for these calls
+# Operations in products of a model that is checked unasked: onnx's reference takes a second for so many.
+CHECKED_FLOPS = 1 << 28
 
 
 @ending("interrupted", wrong=(ModelError,))
@@ -75,6 +77,12 @@ def told(options: argparse.Namespace) -> str:
         if transformed:
             direct = replace(plan, progress=progress, algorithm="direct", tune="model").built(graph)
     error = _error(model, direct) if transformed else None
+    flops = sum(each.flops for each in model.explained)
+    checked: float | str = "not made: --check compares the outputs with onnx's reference, which takes a while"
+    if options.check or flops <= CHECKED_FLOPS:
+        from graph.check import reference_error
+
+        checked = reference_error(plan.proto, plan.known, model)
     written = model.save(options.emit) if options.emit else ()
     facts = {
         "name": model.name,
@@ -82,13 +90,15 @@ def told(options: argparse.Namespace) -> str:
         "outputs": {array.name: [array.dtype, *array.shape] for array in model.outputs},
         "kernels": len(model.explained),
         "products": sum(each.product for each in model.explained),
-        "flops": sum(each.flops for each in model.explained),
+        "flops": flops,
         "weight_bytes": model.weight_bytes,
         "arena_bytes": model.arena_bytes,
         "arena_least": model.arena_least,
         "tuned": sum(each.tuned for each in model.explained),
         "winograd": transformed,
         "error": error,
+        "reference_error": None if isinstance(checked, str) else checked,
+        "unchecked": checked if isinstance(checked, str) else "",
         "compile_seconds": compiled,
         "seconds": median_seconds(model),
         "threads": options.threads,
@@ -149,6 +159,12 @@ def _report(facts: dict[str, object]) -> str:
     rate = f": {flops / seconds_ / 1e9:.1f} GFLOP/s" if flops else ""
     on = plural(threads, "threads") + " at most" * (threads > 1)
     lines.append(f"time      {1e3 * seconds_:.3g} ms a call, median, {on}{rate}")
+    found = facts["reference_error"]
+    if found is None:
+        lines.append(f"check     {facts['unchecked']}")
+    else:
+        assert isinstance(found, float)
+        lines.append(f"check     outputs differ from those of onnx's reference by {found:.1e} of the largest number")
     steps, emitted = facts["steps"], facts["emitted"]
     assert isinstance(steps, list) and isinstance(emitted, list)
     winograd = facts["winograd"]
@@ -255,6 +271,9 @@ def _parser() -> argparse.ArgumentParser:
         "--emit", type=folder, metavar="DIR", help="write the library: .c .h .so .bin, example, Makefile"
     )
     parser.add_argument("--name", type=c_name, metavar="NAME", help="name of the C function; default: the file's")
+    parser.add_argument(
+        "--check", action="store_true", help="compare with onnx's reference, which takes minutes for a large model"
+    )
     parser.add_argument("--explain", action="store_true", help="print every step, and what stopped a fusion")
     parser.add_argument("--json", action="store_true", help="print exactly one JSON object")
     return parser

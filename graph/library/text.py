@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from math import prod
 from pathlib import Path
 
 import jinja2
@@ -37,6 +38,10 @@ _TEMPLATES = jinja2.Environment(
     undefined=jinja2.StrictUndefined,
     keep_trailing_newline=True,
 )
+
+
+# What the example fills inputs with: whole numbers with 0 and 1, which indices, tokens and masks may be.
+_VALUES = {"bf16": "i % 2 * 0x3f80"} | dict.fromkeys(("f16", "f32", "f64"), "i % 5 - 2")
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,9 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) 
         "input_bytes": [bytes_of(array) for array in inputs],
         "output_bytes": [bytes_of(array) for array in outputs],
         "types": [ELEMENTS[array.dtype].c for array in (*inputs, *outputs)],
+        "elements": [prod(array.shape) for array in (*inputs, *outputs)],
+        "values": [_VALUES.get(array.dtype, "i % 2") for array in inputs],
+        "stored": [f" (bits of {a.dtype})" if ELEMENTS[a.dtype].named else "" for a in (*inputs, *outputs)],
         "files": [(kernel.symbol, " ".join(kernel.flags)) for kernel in called],
     }
     texts = {file: _TEMPLATES.get_template(f"{file}.j2").render(**facts) for file in _FILES}

@@ -90,9 +90,13 @@ def test_the_folder_builds_without_python_and_loads_again(network, tmp_path):
     x = whole(1, 2, 3, 16, 16)
     assert load_model(tmp_path)(x)[0].tolist() == network(x)[0].tolist()
     subprocess.run(["make", "-s"], cwd=tmp_path, check=True, capture_output=True)
-    zeros = network(np.zeros((2, 3, 16, 16), np.float32))[0]
+    given = (np.arange(2 * 3 * 16 * 16) % 5 - 2).astype(np.float32).reshape(2, 3, 16, 16)
+    wanted = network(given)[0].ravel().astype(np.float64)
     shown = subprocess.run(["./example"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-    assert float(shown.rpartition("= ")[2]) == pytest.approx(float(zeros[0, 0]), rel=1e-5)
+    first, _, checksum = shown.removeprefix("output_0 = ").partition(" ..., checksum ")
+    assert [float(each) for each in first.split()] == pytest.approx(wanted[:4].tolist(), rel=1e-5)
+    assert float(checksum) == pytest.approx(float(wanted @ (np.arange(wanted.size) % 3 + 1)), rel=1e-5)
+    assert float(checksum) != 0 and np.ptp(wanted) > 0
     told = subprocess.run(["make", "clean", "all"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert "compile net.c" in told and "link net.so" in told
     compiling = [line for line in told.splitlines() if not line.startswith("rm ")]
@@ -289,8 +293,31 @@ def test_files_that_are_no_models_are_one_sentence(tmp_path, capsys):
         assert main([str(path)]) == 2
         told = capsys.readouterr().err
         assert why in told and told.count("\n") == 1 and told.count(str(path)) == 1
-    with pytest.raises(ModelError, match=r"holds no saved model: model\.json: No such file or directory"):
+    with pytest.raises(ModelError, match=r"holds no saved model: model\.json: No such file or directory$"):
         load_model(tmp_path)
+    (tmp_path / "layer_example.c").touch()
+    with pytest.raises(ModelError, match=r"No such file or directory, but a kernel: load_kernel of the package search"):
+        load_model(tmp_path)
+
+
+def test_the_command_says_how_far_outputs_are_from_the_reference(tmp_path, capsys, monkeypatch):
+    from graph.calls.compiled import CompiledModel
+    from graph.compile import main
+
+    monkeypatch.setattr("graph.compile.rank_first", lambda *_: None)
+    path = tmp_path / "net.onnx"
+    path.write_bytes(residual_network().SerializeToString())
+    words = [str(path), "--dim", "batch=2"]
+    assert main([*words, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert 0 <= facts["reference_error"] < 1e-5 and facts["unchecked"] == ""
+    monkeypatch.setattr("graph.compile.CHECKED_FLOPS", 0)
+    assert main(words) == 0
+    assert "check     not made: --check compares the outputs" in capsys.readouterr().out
+    right = CompiledModel.__call__
+    monkeypatch.setattr(CompiledModel, "__call__", lambda self, *x, **y: [each * 2 for each in right(self, *x, **y)])
+    assert main([*words, "--check"]) == 0
+    assert "outputs differ from those of onnx's reference by 1.0e+00 of the largest" in capsys.readouterr().out
 
 
 @pytest.mark.slow
