@@ -2,7 +2,8 @@
 
     prepare ──► check against float64 ──► for each round: A, B, C, … each warmed, then sampled, the FMA peak around it
 
-Turns spread slow moments and clock drift over all contenders.
+Turns spread slow moments and clock drift over all contenders. One beside which other programs took the cores is
+repeated (`cpu.runtime.machine.neighbours`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from bench.peers import PEERS
 from bench.peers.interface.peer import Prepared
+from bench.run.turns import PAUSE_SECONDS, WARM_CALLS
 from cpu.codegen.arrays import stored
 from cpu.kernel.arguments import aligned
 from cpu.kernel.callable import Kernel, build
@@ -31,14 +33,8 @@ from tiling.problem import Problem
 from tiling.text.notation import parse
 from tiling.text.shapes import problem_of
 
-# The pause between two turns, so that no contender is timed against another library's spinning threads. It is longer
-# than `bench.run.layers.WAITING` and the peers' own settings let threads spin: after a call on two threads ONNX Runtime
-# burns up to 10 ms of CPU while nobody calls it, the others less than 0.3 ms. A turn beside which other programs took
-# the cores is repeated (`cpu.runtime.machine.neighbours`).
-PAUSE_SECONDS = 0.03
 # A sample is about as long as this, or one call: long beside the clock's resolution, short beside a scheduler's slice.
 SAMPLE_SECONDS = 0.001
-WARM_CALLS = 3
 PEAK_SECONDS = 0.004
 TOLD_SAMPLES = 10  # samples a turn of a kernel alone, as its library reports them
 # Larger than the last cache by this factor, a buffer that is read leaves nothing of what a call used in any cache.

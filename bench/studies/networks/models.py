@@ -1,7 +1,8 @@
 """The command `python -m bench --models NAME|FILE.onnx …`: whole models beside other libraries.
 
 All compute in turns in one process, on the same inputs and into memory that is used again, both bound ahead. What the
-others give is compared with ours first. A speed is the median over the turns.
+others give is compared with ours first. Before each turn the threads of the others fall asleep (`bench.run.turns`). A
+speed is the median over the turns.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from graph.plan import ALGORITHMS, Plan
 from search.commands.options import seconds, whole
 
 ROUNDS = 15
-_TURN_SECONDS = 0.2  # several calls, or one: the first of a turn finds the caches as the other side left them
+_TURN_SECONDS = 0.2  # several calls, or one
 TIMEOUT_SECONDS = 900.0
 # Relative to the largest number of an output: both sides round sums of thousands of products in different orders.
 _NEAR = 1e-4

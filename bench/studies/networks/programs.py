@@ -1,7 +1,8 @@
 """The command `python -m bench.programs`: programs of networks beside other libraries.
 
 All compute the same arrays in turns in one process, warm, as a Python user calls them; what the others give is compared
-with ours first. A speed is the median over the turns.
+with ours first. Before each turn the threads of the others fall asleep (`bench.run.turns`). A speed is the median over
+the turns.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from search.flow.generate import generate_program
 from tiling.problem import ProblemError
 
 ROUNDS = 40
-TURN_SECONDS = 0.01  # several calls: the first of a turn finds the caches as the other side left them
+TURN_SECONDS = 0.01  # several calls
 _TIMEOUT_SECONDS = 300.0
 # Ours and others' differ by their roundings: of sums of up to 4 million numbers near 1, and of functions.
 _NEAR = {"rtol": 2e-4, "atol": 2e-4}
@@ -182,7 +183,8 @@ def page(results: Sequence[Race], command: str, versions: str) -> str:
         "",
         f"Written by `{command}` on `{fingerprint(host())}` with {plural(host().cores, 'cores')}, {compiler.kind} "
         f"{compiler.version}, {versions}. float32, warm, {ROUNDS} turns of {1e3 * TURN_SECONDS:g} ms, "
-        "those of one program in one process, medians. A call is that of a Python user; the kernel alone is timed in "
+        "those of one program in one process, medians. Before each turn there is a pause in which the others' threads "
+        "fall asleep, and warm calls. A call is that of a Python user; the kernel alone is timed in "
         "C. GB/s are of the bytes of the arrays that a program takes and gives, beside their share of what the same "
         "threads read and write of so many bytes again and again. All arrays begin with a "
         "cache line. `/ bare` is the time of the kernel over that of the same one without what it has fused.",
