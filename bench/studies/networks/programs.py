@@ -43,7 +43,7 @@ from search.commands.options import whole
 from search.flow.generate import generate_program
 from tiling.problem import ProblemError
 
-ROUNDS = 40
+ROUNDS = 20
 TURN_SECONDS = 0.01  # several calls
 _TIMEOUT_SECONDS = 300.0
 # Ours and others' differ by their roundings: of sums of up to 4 million numbers near 1, and of functions.
