@@ -233,6 +233,25 @@ def test_long_rows_and_few_registers_keep_rows_apart(columns, isa):
     assert changed["interleave rows"] == changed["jam rows"]
 
 
+LAYER_NORM = (
+    "m[i] = mean[j] x[i,j]; v[i] = mean[j] (x[i,j] - m[i]) * (x[i,j] - m[i]); y[i,j] = (x[i,j] - m[i]) * rsqrt(v[i])"
+)
+
+
+@pytest.mark.parametrize(
+    "text, rows, columns, together",
+    [
+        (LAYER_NORM, 8, 768, True),
+        (LAYER_NORM, 8, 3136, False),  # too long a row
+        (LAYER_NORM, 8192, 768, False),  # more than a cache holds
+        ("v[i] = mean[j] x[i,j]; y[i,j] = x[i,j] * v[i]", 8, 1024, False),  # which waits once
+    ],
+)
+def test_sums_that_wait_for_each_other_take_longer_rows_in_step(text, rows, columns, together):
+    forms = dict(program_forms(sized(read(text), {}, {"x": (rows, columns)}), AVX512F, 1))
+    assert (forms["interleave rows"] != forms["jam rows"]) == together
+
+
 def test_attention_keeps_rows_and_turns_its_keys():
     text = lines(after("place rows", ATTENTION, q=(2, 64, 64), k=(2, 64, 64), v=(2, 64, 64)))
     assert "k_columns[2, 64, 64] in global memory" in text
