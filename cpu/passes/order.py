@@ -38,6 +38,7 @@ from cpu.passes.program.jam_vectors import jam_vectors
 from cpu.passes.program.lanes.claim_lines import claim_lines
 from cpu.passes.program.lanes.peel_tails import peel_tails
 from cpu.passes.program.lanes.split_lanes import split_lanes
+from cpu.passes.program.lanes.store_columns import store_columns
 from cpu.passes.program.lanes.transpose_reads import transpose_reads
 from cpu.passes.program.lanes.vectors import vectors
 from cpu.passes.program.place_rows import place_rows
@@ -235,6 +236,7 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
     Pass("peel tails", lambda kernel, facts: peel_tails(kernel)),
     Pass("claim lines", lambda kernel, facts: claim_lines(kernel)),
     Pass("place rows", lambda kernel, facts: place_rows(kernel)),
+    Pass("store columns", lambda kernel, facts: store_columns(kernel, facts.isa.lanes)),
     Pass(VECTORS, lambda kernel, facts: vectors(kernel, facts.isa)),
     Pass(DIVIDE, _from_zero),
     Pass(

@@ -158,6 +158,8 @@ class Definitions:
                 self.across(*of)
             case "transposed":
                 self.transposed()
+            case "transposed_to":
+                self.transposed_to()
             case _:
                 self.access(function, *of)
 
@@ -278,20 +280,29 @@ class Definitions:
 
     def transposed(self) -> None:
         """The function that reads a block of columns."""
-        self.pick()
-        vector, lanes = self.vector("f32"), self.isa.lanes
-        own = shuffle_definition(self.isa)
-        shuffles = [line for line in definitions(self.isa, [lanes]) if line not in own]
-        loaded = ", ".join(self.isa.load.format(p=f"p + {row} * apart") for row in range(lanes))
-        body = [
-            f"{vector} t[{lanes}];",
-            f"transpose_{lanes}(t, {loaded});",
-            f"for (int place = 0; place < {lanes}; ++place)",
-        ]
+        lanes = self.isa.lanes
+        body = [*self.columns(), f"for (int place = 0; place < {lanes}; ++place)"]
         body.append("    " + self.isa.store.format(p=f"to + {lanes} * place", v="t[place]") + ";")
         about = "/* As many rows as a vector has lanes, `apart` from each other: `to` gets their columns. */"
         function = _function("void", "transposed", "float *to, const float *p, long apart", "\n".join(body))
-        self.add(("transposed", ""), "\n".join([*shuffles, about, function]))
+        self.add(("transposed", ""), "\n".join([about, function]))
+
+    def transposed_to(self) -> None:
+        """The function that stores a block of columns where they belong."""
+        stores = [self.isa.store.format(p=f"to + {n} * to_apart", v=f"t[{n}]") + ";" for n in range(self.isa.lanes)]
+        about = "/* As many rows as a vector has lanes, `apart` from each other, become columns, `to_apart` apart. */"
+        parameters = "float *to, long to_apart, const float *p, long apart"
+        function = _function("void", "transposed_to", parameters, "\n".join([*self.columns(), *stores]))
+        self.add(("transposed_to", ""), "\n".join([about, function]))
+
+    def columns(self) -> list[str]:
+        """The lines that give the columns `t` of the rows at `p`. Adds the shuffles that they take."""
+        self.pick()
+        lanes, own = self.isa.lanes, shuffle_definition(self.isa)
+        shuffles = (line for line in definitions(self.isa, [lanes]) if line not in own)
+        self.add(("shuffles", ""), "\n".join(shuffles))
+        loaded = ", ".join(self.isa.load.format(p=f"p + {row} * apart") for row in range(lanes))
+        return [f"{self.vector('f32')} t[{lanes}];", f"transpose_{lanes}(t, {loaded});"]
 
     def access(self, access: str, dtype: str) -> None:
         """A load or store for which the instruction set has no form."""

@@ -14,7 +14,7 @@ _WORDS = """
     extent lane each worker task thread threads scratch outside note bits vec vec_at spread places truths constant
     choose dynamic arrays sum packed laid next
 """
-_OURS = frozenset([*_WORDS.split(), "positions", "transposed", "typeof", "row", "place"])
+_OURS = frozenset([*_WORDS.split(), "positions", "transposed", "transposed_to", "typeof", "row", "place"])
 _BEGIN = "acc|best|where|at|load|store|broadcast|across|first|quotient|remainder|constant|expm1|power|rest|program"
 _END = f"extent|of|here|lanes|new|tail|supported|block|begin|run|grown|{'|'.join(DTYPES)}"
 _PATTERN = re.compile(rf"({_BEGIN})_.*|.*_of_.*|.*_({_END})|.*_\w*\d|({'|'.join(DTYPES)})s|[A-Z_][A-Z0-9_]*|_.*")

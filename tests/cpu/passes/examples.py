@@ -161,6 +161,7 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
         {"x": (8, 768)},
         1,
     ),
+    "store columns": ("y[j,i] = x[i,j]", {"x": (512, 1024)}, 1),
     "vectors": ("y[i,j] = x[i,j] * g[i]", {"x": (8, 96), "g": (8,)}, 1),
 }
 

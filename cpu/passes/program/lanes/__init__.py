@@ -7,6 +7,7 @@ Read in this order:
     transpose_reads  columns, a block of rows at a time
     peel_tails       last vectors that are not whole
     claim_lines      prefetches lines of long outputs before they are written
+    store_columns    columns that are only copied
     vectors          lanes as vector instructions
     statement        one statement as vectors
     guarded          elements of which some may lie outside

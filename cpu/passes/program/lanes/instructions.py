@@ -146,10 +146,22 @@ def transposed(lanes: int) -> Instruction:
 
     `to` gets a vector for each place in the rows.
     """
+    text = "transposed({to}, {p}, {apart})"
+    return Instruction("transposed", text, _turned(constant(lanes), lanes), calls=("transposed",))
+
+
+@lru_cache(maxsize=64)
+def transposed_to(lanes: int) -> Instruction:
+    """As `transposed`, with vectors that begin `to_apart` elements from each other."""
+    text = "transposed_to({to}, {to_apart}, {p}, {apart})"
+    return Instruction("transposed_to", text, _turned(variable("to_apart"), lanes), calls=("transposed_to",))
+
+
+def _turned(to_apart: Index, lanes: int) -> Body:
     row, place = variable("row"), variable("place")
-    one = Store("to", (place * lanes + row,), Load("p", (applied("*", row, variable("apart")) + place,)))
-    rows = For("row", ZERO, constant(lanes), 1, (For("place", ZERO, constant(lanes), 1, (one,)),))
-    return Instruction("transposed", "transposed({to}, {p}, {apart})", (rows,), calls=("transposed",))
+    to, p = (applied("*", each, far) for each, far in ((place, to_apart), (row, variable("apart"))))
+    one = Store("to", (to + row,), Load("p", (p + place,)))
+    return (For("row", ZERO, constant(lanes), 1, (For("place", ZERO, constant(lanes), 1, (one,)),)),)
 
 
 # Notes that an index read from an array lies outside of another: the kernel's result then says so.

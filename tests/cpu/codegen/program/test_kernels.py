@@ -270,6 +270,16 @@ def test_transpositions_are_exact(isa):
 
 
 @pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("text", ["y[j,i] = x[i,j]", "y[i,k,j] = x[i,j,k]", "y[k,j,i] = x[i,j,k]"])
+def test_copies_of_columns_are_exact(isa, threads, text):
+    program = sized(read(text), {}, {"x": (70, 67, 35) if "k" in text else (83, 130)})
+    given = inputs_of(program, Random(3))
+    np.testing.assert_array_equal(outputs(program, isa, given, threads)["y"], evaluate(program, given)["y"])
+    assert "transposed_to(y + " in build_program(program, isa_named(isa), threads).source
+
+
+@pytest.mark.parametrize("isa", ISAS)
 def test_a_long_sum_has_the_same_bits_on_any_number_of_threads(isa):
     program = sized(read("y[] = sum[i] x[i] * x[i]; m[] = max[i] x[i]"), {}, {"x": (1_000_003,)}, outputs=("y", "m"))
     x = np.random.default_rng(0).standard_normal(1_000_003).astype(np.float32)

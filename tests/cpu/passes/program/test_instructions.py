@@ -9,7 +9,15 @@ import pytest
 
 from cpu.codegen import vector_functions
 from cpu.codegen.program.functions import ELEMENT, Definitions
-from cpu.passes.program.lanes.instructions import across, first_lanes, memory_of, positions, spread, transposed
+from cpu.passes.program.lanes.instructions import (
+    across,
+    first_lanes,
+    memory_of,
+    positions,
+    spread,
+    transposed,
+    transposed_to,
+)
 from cpu.runtime.compiler.library import load
 from microkernels.tile.isa import ISAS, isa_named
 from tests.support.microkernels.instruction_texts import c_function, call, mean
@@ -81,19 +89,24 @@ def test_what_goes_across_lanes(row):
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_columns(row):
+@pytest.mark.parametrize("spread_out", [0, 5])
+def test_columns(row, spread_out):
     isa, rng = isa_named(row), np.random.default_rng(3)
-    definitions, apart = Definitions(isa), isa.lanes + 3
-    definitions.transposed()
-    instruction = transposed(isa.lanes)
-    done = instruction.text.format(to="to", p="p", apart=apart)
+    definitions, apart, to_apart = Definitions(isa), isa.lanes + 3, isa.lanes + spread_out
+    if spread_out:
+        definitions.transposed_to()
+    else:
+        definitions.transposed()
+    instruction = (transposed_to if spread_out else transposed)(isa.lanes)
+    done = instruction.text.format(to="to", to_apart=to_apart, p="p", apart=apart)
     library = compiled(definitions, c_function("columns", done, {}, {"to": "float", "p": "float"}))
     p = rng.normal(size=apart * isa.lanes).astype(np.float32)
-    real, meant = (np.zeros(isa.lanes**2, np.float32) for _ in range(2))
+    real, meant = (np.zeros(to_apart * isa.lanes, np.float32) for _ in range(2))
     call(library, "columns", real, p)
-    mean(instruction, {}, {"to": meant, "p": p}, apart=Immediate(constant(apart)))
+    strides = {"apart": Immediate(constant(apart)), "to_apart": Immediate(constant(to_apart))}
+    mean(instruction, {}, {"to": meant, "p": p}, **strides)
     np.testing.assert_array_equal(real, meant)
-    assert meant.any()
+    assert np.array_equal(meant.reshape(isa.lanes, -1)[:, : isa.lanes], p.reshape(isa.lanes, -1)[:, : isa.lanes].T)
 
 
 @pytest.mark.parametrize("row", ROWS)
