@@ -79,6 +79,7 @@ class Kernel:
         self.emitted = source
         self.saved, self.cold = saved, cold
         self._timing: Timing | None = None
+        self._rooms: list[np.ndarray] = []  # at most one: `_room`
         self._elements = tuple(ELEMENTS[name] for name in elements_of(self.problem))
         # Pointers have no type here: `checked` makes sure that the arrays have the problem's dtypes.
         arrays = ", const void *" * len(self.problem.epilogue_arrays)
@@ -171,10 +172,26 @@ class Kernel:
 
         w may have any strides, such as those of PyTorch's channels-last weights. Raises ArgumentError.
         """
-        raw = checked(w, self.original.vector, self._elements[1], strided=True)
-        packed = aligned_empty((self.emitted.packed,), self._elements[1].numpy)
-        self._pack(pointer(raw), pointer(packed))
+        packed = self._packed_empty()
+        self._pack_into(packed, w)
         return Packed(packed, self.scheme)
+
+    def _packed_empty(self) -> np.ndarray:
+        return aligned_empty((self.emitted.packed,), self._elements[1].numpy)
+
+    def _pack_into(self, packed: np.ndarray, w: object) -> None:
+        raw = checked(w, self.original.vector, self._elements[1], strided=True)
+        self._pack(pointer(raw), pointer(packed))
+
+    def _room(self) -> np.ndarray:
+        """Memory for the packed weights of one call: that of an earlier call, unless another thread has it.
+
+        Fresh memory may be faulted in page by page: 2 to 9 % of a product of 512 x 768 x 768.
+        """
+        try:
+            return self._rooms.pop()
+        except IndexError:
+            return self._packed_empty()
 
     @overload
     def __call__(
@@ -188,7 +205,7 @@ class Kernel:
         """y = x * w. Raises ArgumentError.
 
         x: (N,H,W,C), or (N,C,H,W) in layout nchw. w: (K,C/groups,R,S), or what `pack` gave; raw weights are packed on
-        every call. y: (N,OH,OW,K), or (N,K,OH,OW) in layout nchw.
+        every call, into memory that the kernel keeps. y: (N,OH,OW,K), or (N,K,OH,OW) in layout nchw.
         arrays, named: those of the epilogue, in the order of their first use or by name: k(x, w, b, z) or
         k(x, w, z=z, b=b). One of the output's shape may be `out` itself: then y is added to it in place.
         out: y is written there and returned.
@@ -212,19 +229,23 @@ class Kernel:
                     f"these packed weights belong to another kernel, of {theirs}, and this one is of {ours}: call this "
                     f"one's pack(w)"
                 )
+            packed = w.data
         else:
-            w = self.pack(w)
+            packed = self._room()
+            self._pack_into(packed, w)
         beside: Sequence[np.ndarray] = ()
         if arrays or named or self.problem.epilogue:
             beside = self._epilogue_arrays(arrays, named)
         y = self.empty() if out is None else self._output(out)
-        at_x, at_w, at_y = pointer(read), pointer(w.data), pointer(y)
+        at_x, at_w, at_y = pointer(read), pointer(packed), pointer(y)
         if out is not None and (overlap(at_y, at_x) or overlap(at_y, at_w)):
             raise ArgumentError("out overlaps an input: pass memory of its own")
         at_arrays: Sequence[Pointer] = ()
         if beside:
             at_arrays = [self._beside(at_y, *each) for each in zip(beside, self.original.epilogue_arrays)]
         self._run(at_x, at_w, at_y, *at_arrays)
+        if not isinstance(w, Packed):
+            self._rooms = [packed]
         if out is not None:
             return out
         if lying is not seen:

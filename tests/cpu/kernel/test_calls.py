@@ -65,6 +65,20 @@ def test_a_product_names_its_own_arrays():
             call()
 
 
+def test_raw_weights_are_packed_anew_in_memory_that_stays():
+    kernel = kernel_of(*CASES["single rows"], "portable")
+    x, w = integers(SAME_3X3)
+    kept = kernel.pack(w)
+    for weights in (w, w + 1, w):
+        np.testing.assert_array_equal(kernel(x, weights), reference(SAME_3X3, x, weights))
+        (room,) = kernel._rooms
+    kernel(x, w + 2)
+    assert kernel._rooms[0] is room
+    with pytest.raises(ArgumentError):
+        kernel(x, w[:-1])
+    np.testing.assert_array_equal(kernel(x, kept), reference(SAME_3X3, x, w))  # what `pack` gave is the caller's own
+
+
 def test_outputs_may_not_overlap_inputs():
     problem = conv2d(c=4, h=5, w=5, k=4, r=1, s=1)
     kernel = build(parse(problem, "R(k) R(h) R(w) S(y) T(c,4) V(k,4)"), ISAS["portable"])
