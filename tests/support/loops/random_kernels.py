@@ -28,12 +28,15 @@ from tiling.loops.passes import LOWER
 from tiling.problem import Problem
 
 PREFETCH = "prefetch"
+# A tap that only lies on padding is left out, and with it what its step asks for.
+LEAVE_TAPS_OUT = ("bound taps", "split cases", "cut taps")
 # The last passes, which make a kernel what one thread of a team does.
 OF_TEAMS = tuple(each.name for each in PRODUCT if each.whole)
 
 
 def check(drawn: Small, seed: int) -> set[str]:
-    """The plain loops give the definition, and each pass leaves that as it is, and what is prefetched, too.
+    """The plain loops give the definition, and each pass leaves that as it is, and what is prefetched, too; but for
+    the steps of taps on padding.
 
     Returns the passes that change loops.
     """
@@ -69,7 +72,8 @@ def check(drawn: Small, seed: int) -> set[str]:
             np.testing.assert_array_equal(
                 found, wanted, err_msg=f"{name}: {problem} {drawn.scheme.text} {drawn.isa.name}"
             )
-            assert name == PREFETCH or asked == prefetched, f"{name}: {problem} {drawn.scheme.text} {drawn.isa.name}"
+            same = is_part(asked, prefetched) if name in LEAVE_TAPS_OUT else asked == prefetched
+            assert name == PREFETCH or same, f"{name}: {problem} {drawn.scheme.text} {drawn.isa.name}"
             prefetched = asked
         before = kernel
     for (_, before), (name, shared) in pairwise(drawn.forms(2)[-1 - len(OF_TEAMS) :]):
@@ -83,6 +87,12 @@ def check(drawn: Small, seed: int) -> set[str]:
         found = result(shared, given, threads, aligned=bool(seed % 2))
         np.testing.assert_array_equal(found, wanted, err_msg=f"{threads} threads: {problem} {drawn.scheme.text}")
     return changed
+
+
+def is_part(asked: list[Asked], of: list[Asked]) -> bool:
+    """Whether all of this was asked for in that order, perhaps with more between."""
+    left = iter(of)
+    return all(each in left for each in asked)
 
 
 def of_original(problem: Problem, x: np.ndarray, w: np.ndarray, *epilogue: np.ndarray) -> np.ndarray:
