@@ -13,6 +13,7 @@ In this folder, and in its rooms:
     ahead        the earlier name of `prefetch`
     fused        the command `python -m bench.fused`
     tiles        the command `python -m bench.tiles`
+    schedules    the command `python -m bench.schedules`
     shifts       the command `python -m bench.shifts`
     search_cost  the command `python -m bench.search_cost`
     programs     the command `python -m bench.programs`

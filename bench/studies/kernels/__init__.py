@@ -2,9 +2,10 @@
 
 Read in this order:
 
-    deployed  the speed of a saved kernel called from C, beside its tuned speed
-    fused     the cost of an epilogue that is fused into the store
-    prefetch  the gain of prefetches in kernels
-    tiles     the times of tile registers on this CPU
-    shifts    Triton's shift-convolutions, fused and in steps
+    deployed   the speed of a saved kernel called from C, beside its tuned speed
+    fused      the cost of an epilogue that is fused into the store
+    prefetch   the gain of prefetches in kernels
+    tiles      the times of tile registers on this CPU
+    schedules  registers and memory of a GPU's schedules, beside an earlier commit
+    shifts     Triton's shift-convolutions, fused and in steps
 """

@@ -1,0 +1,124 @@
+"""The command `python -m bench.schedules`: what each schedule of a GPU takes, beside what it took before.
+
+    python -m bench.schedules --json before.json                 (at one commit)
+    python -m bench.schedules --before before.json               (at another one)
+
+A line a schedule: registers of a thread and bytes of shared memory of a block, bytes spilled, predicted microseconds.
+NVRTC compiles each schedule; no GPU is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cpu.runtime.compiler.toolchain import ToolchainError
+from cpu.runtime.machine.host import host
+from search.evaluator.gpu.backend import GpuBackend, gpu_target
+from search.space.explain import aligned
+from tiling.operators import conv2d, matmul
+from tiling.problem import Problem
+from tiling.scheme.specifiers import SchemeError
+
+DTYPES = ("f16", "bf16", "tf32")
+
+
+def problems(dtype: str) -> dict[str, Problem]:
+    """A problem of every kind that has kernels of its own: aligned, across the sum, few tiles, odd rows, pixels."""
+    return {
+        "product": matmul(m=4096, n=4096, k=4096, dtype=dtype, transpose_b=True),
+        "across": matmul(m=4096, n=4096, k=4096, dtype=dtype),
+        "split": matmul(m=512, n=512, k=4096, dtype=dtype, transpose_b=True),
+        "odd": matmul(m=1001, n=999, k=2039, dtype=dtype, transpose_a=True),
+        "conv": conv2d(n=16, c=64, h=56, w=56, k=512, r=3, s=3, padding=1, dtype=dtype, filters="krsc"),
+        "stem": conv2d(c=3, h=224, w=224, k=64, r=7, s=7, stride=2, padding=3, dtype=dtype, filters="krsc"),
+    }
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A schedule, and what it takes: registers of a thread, bytes of shared memory and spilled, predicted seconds."""
+
+    problem: str
+    dtype: str
+    device: str
+    scheme: str
+    registers: int
+    shared_bytes: int
+    spilled_bytes: int
+    predicted_seconds: float
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return self.problem, self.dtype, self.device, self.scheme
+
+
+def measured(names: Sequence[str], dtype: str, device: str, every: int) -> Iterator[Schedule]:
+    """What every so manieth schedule of each problem takes. Raises ToolchainError, SchemeError."""
+    backend = GpuBackend(gpu_target("cuda-twin", dtype, device))
+
+    def of(problem: str, scheme) -> Schedule:
+        fields = backend.details(scheme).fields
+        if fields["registers"] is None:
+            raise ToolchainError("NVRTC is not installed: pip install 'tilewright[nvrtc]'")
+        taken = (fields[name] for name in ("registers", "shared_bytes", "spilled_bytes", "predicted_seconds"))
+        return Schedule(problem, dtype, backend.device.name, scheme.text, *taken)
+
+    with ThreadPoolExecutor(host().cores) as pool:
+        for name in names:
+            schemes = backend.candidates(backend.problem(problems(dtype)[name]))
+            yield from pool.map(lambda scheme, name=name: of(name, scheme), schemes[::every])  # type: ignore[misc]
+
+
+def table(now: Sequence[Schedule], before: Sequence[Schedule]) -> str:
+    """The lines of all schedules, with the changes since, and how many take more than before."""
+    earlier = {each.key: each for each in before}
+    rows = [["problem", "registers", "shared", "spilled", "predicted us", "scheme"]]
+    more = dict.fromkeys(("registers", "shared_bytes", "spilled_bytes", "predicted_seconds"), 0)
+    for each in now:
+        old = earlier.get(each.key)
+        for name in more:
+            more[name] += old is not None and getattr(each, name) > getattr(old, name)
+        cells = [_changed(getattr(each, name), old and getattr(old, name)) for name in list(more)[:3]]
+        seconds = _changed(round(each.predicted_seconds * 1e6, 1), old and round(old.predicted_seconds * 1e6, 1))
+        rows.append([f"{each.problem} {each.dtype} {each.device}", *cells, seconds, each.scheme])
+    lines = [*aligned(rows), "", f"{len(now)} schedules"]
+    if before:
+        known = sum(each.key in earlier for each in now)
+        says = ", ".join(f"{count} {name.split('_')[0]}" for name, count in more.items())
+        lines[-1] += f", of which {known} were there before; of these take more than before: {says}"
+    return "\n".join(lines)
+
+
+def _changed(value: float, before: float | None) -> str:
+    return f"{value}" if before is None or value == before else f"{value} ({value - before:+.4g})"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Prints the table and returns the exit code. 1: there is no NVRTC, or no such file or device."""
+    parser = argparse.ArgumentParser(
+        "python -m bench.schedules", description="Prints what each schedule of a GPU takes; needs NVRTC, but no GPU."
+    )
+    parser.add_argument("--problem", nargs="+", choices=list(problems("f16")), default=list(problems("f16")))
+    parser.add_argument("--dtype", nargs="+", choices=DTYPES, default=list(DTYPES))
+    parser.add_argument("--device", nargs="+", default=["A100", "H200"])
+    parser.add_argument("--every", type=int, default=1, help="only every so manieth schedule")
+    parser.add_argument("--json", type=Path, help="write what was found to this file")
+    parser.add_argument("--before", type=Path, help="compare with what --json wrote")
+    given = parser.parse_args(arguments)
+    try:
+        before = [Schedule(**each) for each in json.loads(given.before.read_text())] if given.before else []
+        pairs = [(dtype, device) for dtype in given.dtype for device in given.device]
+        now = [each for dtype, device in pairs for each in measured(given.problem, dtype, device, given.every)]
+        if given.json:
+            given.json.write_text(json.dumps([asdict(each) for each in now], indent=0))
+    except (ToolchainError, SchemeError, OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(table(now, before))
+    return 0

@@ -1,0 +1,35 @@
+"""`python -m bench.schedules`: a line a schedule, and what changed since an earlier run."""
+
+from dataclasses import replace
+
+from bench.studies.kernels.schedules import Schedule, main, table
+from tests.support.gpu.compiling import needs_nvrtc
+
+ONE = Schedule("product", "f16", "A100", "T(m,2)@block", 100, 4096, 0, 2e-6)
+
+
+def test_changes_stand_beside_the_numbers():
+    other = replace(ONE, scheme="T(n,2)@block")
+    text = table([replace(ONE, registers=104), replace(other, predicted_seconds=1e-6)], [ONE])
+    first, second = text.splitlines()[1:3]
+    assert "104 (+4)" in first and "4096" in first and "(" not in second.partition("T(")[0]
+    assert "2 schedules, of which 1 were there before" in text
+    assert text.endswith("take more than before: 1 registers, 0 shared, 0 spilled, 0 predicted")
+
+
+def test_without_an_earlier_run_there_are_numbers_alone():
+    assert table([ONE], []).endswith("1 schedules") and "2.0" in table([ONE], [])
+
+
+@needs_nvrtc
+def test_a_run_is_compared_with_itself(tmp_path, capsys):
+    where = ["--problem", "split", "--dtype", "f16", "--device", "A100", "--every", "90"]
+    assert main([*where, "--json", str(tmp_path / "before.json")]) == 0
+    assert main([*where, "--before", str(tmp_path / "before.json")]) == 0
+    said = capsys.readouterr().out
+    assert "2 were there before; of these take more than before: 0 registers, 0 shared, 0 spilled, 0 predicted" in said
+
+
+def test_a_file_that_is_not_there_is_named(capsys):
+    assert main(["--before", "nowhere.json"]) == 1
+    assert "nowhere.json" in capsys.readouterr().err
