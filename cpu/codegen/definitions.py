@@ -6,19 +6,20 @@ from cpu.codegen import cursors
 from cpu.codegen.epilogue import epilogue_text
 from cpu.passes.facts import ProductFacts
 from cpu.passes.memory.prefetch_in_tiles import NEXT
+from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import TRANSPOSE
-from microkernels.tile.isa import Isa
 from microkernels.tile.lanes import block_definition, exchange_definitions, own_definitions, tail_definition
 from microkernels.tile.matrix import shapes_definition
 from microkernels.tile.transpose import definitions as transpositions
 from tiling.arrays.access import access_of
 from tiling.arrays.bias import bias_of
-from tiling.arrays.flat_pixels import FlatPixels, passes_gaps
+from tiling.arrays.flat_pixels import passes_gaps
 from tiling.dtypes import LANE_BYTES
 from tiling.loops.language import Cursors, Fence, Kernel, Shape
 from tiling.loops.rewrite import instructions_in
 from tiling.loops.walk import bodies, walk
 from tiling.problem import Problem
+from tiling.tensor import FlatPixels
 from tiling.value import Epilogue
 
 # All registers are taken, so a compiler that sees no fence spills one.

@@ -26,7 +26,8 @@ from cpu.codegen.winograd import facts, packed_floats, winograd_forms_of, winogr
 from cpu.passes.forms import packing_forms, product_forms
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.estimate import loads_per_step
-from microkernels.tile.isa import Isa, isa_named
+from microkernels.tile.forms import Isa
+from microkernels.tile.isa import isa_named
 from microkernels.tile.microkernel import Microkernel, microkernel_of
 from tiling.arrays.access import access_of
 from tiling.loops.language import Kernel

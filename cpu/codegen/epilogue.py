@@ -10,7 +10,7 @@ clash with the file's own.
 from __future__ import annotations
 
 from cpu.codegen.vector_functions import NAMES, ZEROS, definitions
-from microkernels.tile.isa import Isa
+from microkernels.tile.forms import Isa
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 from tiling.text.numbers import shortest

@@ -11,7 +11,7 @@ from cpu.codegen.indices import strides
 from cpu.codegen.print import PrintedFunction, Printer
 from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import product_forms
-from microkernels.tile.isa import Isa
+from microkernels.tile.forms import Isa
 from tiling.arrays.access import access_of
 from tiling.arrays.bias import stored
 from tiling.loops.language import Aligned, Decide, Do, Kernel, Mask, Scratch

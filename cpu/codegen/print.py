@@ -184,7 +184,7 @@ class Printer:
                 return [f"{name} = 0;"]
             case Let(name, None):
                 return [f"{self.vector} {name};"]
-            case Let(name, value, changes):
+            case Let(name, value, changes) if value is not None:
                 return [f"{'' if changes else 'const '}{self.vector} {name} = {self.operand(value, arrays)};"]
             case Define(name, index):
                 return [f"const long {name} = {number(index)};"]

@@ -7,6 +7,8 @@ block    V = B^T x B of its tiles ──► α² products ──► y = A^T M A,
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
 
 from cpu.codegen.definitions import of_cursors, of_statements
 from cpu.codegen.epilogue import compares_with_zero, epilogue_text
@@ -17,7 +19,7 @@ from cpu.codegen.inside import facts_of
 from cpu.codegen.print import Printer
 from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import winograd_forms, winograd_packing_forms
-from microkernels.tile.isa import Isa
+from microkernels.tile.forms import Isa
 from microkernels.tile.lanes import lanes_definition, tail_definition
 from tiling.loops.language import LINE, Kernel
 from tiling.loops.lowering.show import show
@@ -53,7 +55,7 @@ _BUFFERS = {
 }
 
 
-def facts(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> dict:
+def facts(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> dict[str, Any]:
     """The fields of the frame for this kernel. Raises SchemeError for a product that has core loops."""
     problem, alpha = winograd.problem, winograd.alpha
     _check(winograd)
@@ -178,5 +180,5 @@ def _text(matrix: Matrix) -> list[str]:
     return [" ".join(str(value).rjust(width) for value in row) for row in matrix]
 
 
-def _double(value) -> str:
+def _double(value: Fraction) -> str:
     return str(value.numerator) if value.denominator == 1 else f"{value.numerator}.0 / {value.denominator}"

@@ -134,7 +134,7 @@ PRODUCT: tuple[ProductPass, ...] = (
     ),
     ProductPass(
         "bound pixels",
-        lambda kernel, facts: bound_pixels(kernel, facts.scheme.problem.flat_pixels),
+        lambda kernel, facts: bound_pixels(kernel, facts.scheme.problem),
         lambda facts: passes_gaps(facts.scheme.problem),
     ),
     ProductPass("bound taps", lambda kernel, facts: bound_taps(kernel)),

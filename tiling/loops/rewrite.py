@@ -184,6 +184,11 @@ def substituted(body: Body, by: Mapping[str, Index]) -> Body:
     return tuple(with_indices(statement, lambda index: index.replaced(by)) for statement in body)
 
 
+def with_condition(body: Body, condition: Condition, by: Condition | bool) -> Body:
+    """The block with one condition replaced, wherever it stands."""
+    return with_conditions(body, lambda each: by if each == condition else each)
+
+
 def with_conditions(body: Body, change: Callable[[Condition], Condition | bool]) -> Body:
     """The block with each condition of an `If` replaced. An `If` whose conditions are known gives way to its branch."""
     found: list[Statement] = []

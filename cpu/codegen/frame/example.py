@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.runtime.numbers import ELEMENTS
-from microkernels.tile.isa import Isa
+from microkernels.tile.forms import Isa
 from tiling.problem import Problem
 
 _TO_BF16 = """\

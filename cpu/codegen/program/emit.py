@@ -124,9 +124,9 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
     )
     places = [f"arrays[{at}]" for at in range(len(parameters))]
     places += [f"*(const long *)arrays[{at + len(parameters)}]" for at in range(len(numbers))]
-    plain = call_text(call, isa, Gives(reports, numbers, places))
+    calling = call_text(call, isa, Gives(reports, numbers, places))
     most, own = (size.within(last.ranges)[1] for size in (scratch, last.scratch.own))
-    return ProgramSource(symbol, text, plain, isa.name, workers, parameters, most, numbers, own)
+    return ProgramSource(symbol, text, calling, isa.name, workers, parameters, most, numbers, own)
 
 
 def _stride_lines(printer: ProgramPrinter) -> list[str]:

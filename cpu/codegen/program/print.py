@@ -118,7 +118,8 @@ class ProgramPrinter(Printer):
         if function in BEFORE:
             return f"{BEFORE[function]}{given[0] if _is_one(arguments[0]) else f'({given[0]})'}"
         if function in COMPARED:
-            return self.definitions.comparison(function, *given, dtype)
+            left, right = given
+            return self.definitions.comparison(function, left, right, dtype)
         if function in INFIX:
             symbol = INFIX[function]
             left = given[0] if _binds(arguments[0]) >= _TIGHT[symbol] else f"({given[0]})"

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from cpu.passes.control.unroll import decided
 from tiling.loops.index import ZERO, Index, Part, applied, constant, variable
@@ -41,14 +42,17 @@ from tiling.loops.language import (
 from tiling.loops.lowering.nest import counter
 from tiling.loops.rewrite import conditions_of, with_conditions, with_indices
 from tiling.loops.walk import walk, with_blocks
+from tiling.problem import Problem
 from tiling.tensor import FlatPixels
 
 LINE = "line"  # counts the rows of y
 
 
-def bound_pixels(kernel: Kernel, flat: FlatPixels) -> Kernel:
+def bound_pixels(kernel: Kernel, problem: Problem) -> Kernel:
     """The kernel with such loops bounded. The point that a tile begins with is defined in front of it."""
     dims = {s.name: s.dim for s in walk(kernel.body) if isinstance(s, For)}
+    flat = problem.flat_pixels
+    assert flat is not None
     return replace(kernel, body=_Bounder(flat, dims).tiles(kernel.body))
 
 
@@ -82,7 +86,7 @@ class _Bounder:
                     names[first] = "_".join(("point", *(["too"] * len(names))))
                     found.append(Define(names[first], first))
                 first = variable(names[first])
-            found.append(with_blocks(statement, lambda block, first=first: self.of_tile(block, first)))
+            found.append(with_blocks(statement, partial(self.of_tile, first=first)))
         return tuple(found)
 
     def of_tile(self, body: Body, first: Index) -> Body:
@@ -118,11 +122,11 @@ class _Bounder:
     def point(self, test: Condition) -> Index | None:
         """The point that a test asks about; None for any other test."""
         for term, _ in test.index.terms if isinstance(test, Inside) else ():
-            by_pitch = (
-                isinstance(term, Part) and term.operation in ("/", "%") and term.right == constant(self.flat.pitch)
-            )
+            if not isinstance(term, Part) or term.operation not in ("/", "%"):
+                continue
             # Prefetches every so many steps may count as many taps or channels.
-            if by_pitch and all(self.dims[name] == self.flat.dim for name in term.left.names()):
+            of_pixels = all(self.dims[name] == self.flat.dim for name in term.left.names())
+            if term.right == constant(self.flat.pitch) and of_pixels:
                 return term.left
         return None
 

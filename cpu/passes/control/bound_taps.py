@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from tiling.loops.index import Index, applied, constant, variable
 from tiling.loops.language import Block, Body, Define, For, Inside, Kernel, Statement
-from tiling.loops.rewrite import conditions_of, with_conditions
+from tiling.loops.rewrite import conditions_of, with_condition
 from tiling.loops.walk import inside, with_blocks
 
 
@@ -54,7 +54,7 @@ def _of_tile(tile: Block, bounds: dict[str, Index]) -> Block:
                 begin, end = _bounds(statement, condition)
                 begin = _named(f"{statement.name}_begin", begin, bounds)
                 end = _named(f"{statement.name}_end", end, bounds)
-                body = with_conditions(statement.body, lambda c, held=condition: True if c == held else c)
+                body = with_condition(statement.body, condition, True)
                 statement = replace(statement, start=begin, stop=end, body=body)
                 break
         return with_blocks(statement, lambda block: tuple(map(change, block)))

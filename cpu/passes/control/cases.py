@@ -44,6 +44,7 @@ def _reached(index: Index, values: Mapping[str, range]) -> list[int]:
     """Every value of an index, in order."""
     found = {index.offset}
     for term, coefficient in index.terms:
+        assert isinstance(term, str)
         found = {value + coefficient * count for value in found for count in values[term]}
     return sorted(found)
 

@@ -24,7 +24,7 @@ from dataclasses import replace
 from cpu.passes.control.cases import cases, values_in
 from tiling.loops.index import constant
 from tiling.loops.language import Block, Body, For, Kernel, Statement
-from tiling.loops.rewrite import conditions_of, with_conditions
+from tiling.loops.rewrite import conditions_of, with_condition
 from tiling.loops.walk import with_blocks
 
 
@@ -58,7 +58,7 @@ def _cut(loop: For, values: Mapping[str, range]) -> Body:
         return (replace(loop, body=_runs(loop.body, values)),)
     found: list[Statement] = []
     for case in cases(tests[0], loop.name, values[loop.name], values):
-        body = with_conditions(loop.body, lambda c, test=case.test: test if c == tests[0] else c)
+        body = with_condition(loop.body, tests[0], case.test)
         if body:
             run = replace(loop, start=constant(case.first), stop=constant(case.last + loop.step), body=body)
             found += _cut(run, {**values, loop.name: range(case.first, case.last + 1, loop.step)})

@@ -52,6 +52,7 @@ def _positions(loop: For, positions: Mapping[str, list[int]]) -> list[int]:
     trips = range(0, (loop.stop - loop.start).offset, loop.step)
     starts = [loop.start.offset]
     for term, coefficient in loop.start.terms:
+        assert isinstance(term, str)
         starts = [start + coefficient * at for start in starts for at in positions[term]]
     return sorted({start + trip for start in starts for trip in trips})
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
+from typing import TypeGuard
 
 from tiling.arrays.access import access_of
 from tiling.loops.index import ZERO, Index, variable
@@ -21,11 +22,13 @@ from tiling.loops.language import (
     PACKED,
     Body,
     Buffer,
+    Condition,
     For,
     If,
     Inside,
     Kernel,
     Load,
+    Operand,
     Statement,
     Store,
 )
@@ -67,9 +70,9 @@ class _Packer:
         inner = (*around, statement) if isinstance(statement, For) else around
         return with_blocks(statement, lambda block: self.body(block, inner))
 
-    def beyond(self, condition, body: Body) -> bool:
+    def beyond(self, condition: Condition, body: Body) -> bool:
         """Whether the condition only leaves out lanes beyond the last column, where the packed copy has zeros."""
-        loads = [part for s in body for part in parts_of(s.value) if isinstance(part, Load)]
+        loads = [part for s in body if isinstance(s, Store) for part in parts_of(s.value) if isinstance(part, Load)]
         vectors = {load.buffer for load in loads if any("lane" in index.names() for index in load.at)}
         packed = vectors <= {WEIGHTS, ACCUMULATORS}
         return isinstance(condition, Inside) and condition.index.coefficient("lane") > 0 and packed
@@ -99,7 +102,7 @@ class _Packer:
         return Load(WEIGHTS, (at,))
 
 
-def _reads_weights(part) -> bool:
+def _reads_weights(part: Operand) -> TypeGuard[Load]:
     return isinstance(part, Load) and part.buffer == WEIGHTS
 
 

@@ -60,7 +60,7 @@ class InTiles:
                 return (*block[:place], *lines, *block[place:])
             return tuple(with_blocks(statement, change) for statement in block)
 
-        views = (self.next_pixels(plan, plan.next_panel),) if plan.next_panel else ()
+        views: tuple[View, ...] = (self.next_pixels(plan, plan.next_panel),) if plan.next_panel else ()
         views += (self.next_tile(plan, plan.next_outputs),) if plan.next_outputs else ()
         return replace(tile, body=(*views, *self.of_outputs(tile.body, plan), *change(tile.body)))
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 from tiling.arrays.access import access_of
@@ -46,7 +47,7 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.rewrite import parts_of, places, with_values
+from tiling.loops.rewrite import ChangeOperand, parts_of, places, with_values
 from tiling.loops.walk import inside, walk, with_blocks
 from tiling.problem import Problem
 from tiling.rewrite.copies.panels import PanelPlan
@@ -97,7 +98,7 @@ class _Stager:
                 found += self.kinds(statement, around)
             else:
                 inner = (*around, statement) if isinstance(statement, For) else around
-                found.append(with_blocks(statement, lambda block, inner=inner: self.body(block, inner)))
+                found.append(with_blocks(statement, partial(self.body, around=inner)))
         return tuple(found)
 
     def kinds(self, tile: Block, around: tuple[For, ...]) -> Body:
@@ -108,7 +109,7 @@ class _Stager:
         packed = replace(packed, body=tuple(with_values(s, self.reading(_inner(tile))) for s in tile.body))
         further = self.row(tile) - self.first_row
         least, most = _within(further, around)
-        tests: list[Condition] = [Flag(UNPACKED)] * self.kept + [Inside(further, 0, 1)] * (most > 0)
+        tests: list[Condition] = [*[Flag(UNPACKED)] * self.kept, *[Inside(further, 0, 1)] * (most > 0)]
         if least > 0:
             return (packed,)
         return (If(tuple(tests), (packs,), (packed,)),) if tests else (packs,)
@@ -157,7 +158,7 @@ class _Stager:
     def staged(self, place: object) -> bool:
         return isinstance(place, Load) and place.buffer == self.stage.buffer
 
-    def reading(self, own: Mapping[str, For]):
+    def reading(self, own: Mapping[str, For]) -> ChangeOperand:
         """The function that replaces a load by a load from the panel."""
 
         def change(part: Operand) -> Operand | None:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from microkernels.tile.instructions import Instructions
+from microkernels.tile.instructions import Instructions, NarrowStores
 from tiling.dtypes import LANE_BYTES
 from tiling.loops.language import (
     Aligned,
@@ -64,14 +64,15 @@ def _passed(statement: Statement) -> Statement:
 
 def _stores(body: Body, instructions: Instructions) -> Body:
     """The block with a choice in place of each run of stores."""
-    kinds = (instructions, *instructions.narrow.values())
+    kinds: tuple[Instructions | NarrowStores, ...] = (instructions, *instructions.narrow.values())
     streams = {kind.store: kind.stream for kind in kinds}
     found: list[Statement] = []
     run: list[Statement] = []
     for statement in (*body, None):
         # A block runs once, so a run of stores may continue into it.
-        inner = walk((statement,)) if isinstance(statement, (Do, Block)) else ()
-        if any(isinstance(s, Do) and s.invoke.instruction in streams for s in inner):
+        if isinstance(statement, (Do, Block)) and any(
+            isinstance(s, Do) and s.invoke.instruction in streams for s in walk((statement,))
+        ):
             run.append(statement)
             continue
         if run:

@@ -18,19 +18,7 @@ from dataclasses import replace
 from itertools import takewhile
 
 from tiling.loops.index import Index
-from tiling.loops.language import (
-    Alloc,
-    Body,
-    Buffer,
-    For,
-    Kernel,
-    Let,
-    Load,
-    Read,
-    Register,
-    Statement,
-    Store,
-)
+from tiling.loops.language import Alloc, Body, Buffer, For, Kernel, Let, Load, Operand, Read, Register, Statement, Store
 from tiling.loops.nests import independent
 from tiling.loops.rewrite import operands_of, parts_of, with_values
 from tiling.loops.walk import walk, with_blocks
@@ -134,7 +122,7 @@ def _forwarded(body: Body, registers: set[str], dtypes: dict[str, str]) -> Body:
         if (store.buffer, store.at) not in set(_accesses(straight)) or store.buffer in _writes(straight):
             continue
         name = f"{store.buffer}_here"
-        by = {Load(store.buffer, store.at): Register(name)}
+        by: dict[Operand, Operand] = {Load(store.buffer, store.at): Register(name)}
         taken = tuple(with_values(statement, by.get) for statement in straight)
         named = Let(name, store.value, dtype=dtypes[store.buffer])
         rest = (replace(store, value=Register(name)), *taken, *later)

@@ -76,7 +76,7 @@ def _cuts(loop: For) -> list[int]:
     """The positions of a loop at which a choice in it changes, in order; none where there are too many."""
     if loop.step != 1 or loop.limit is not None or not (loop.start.is_constant and loop.stop.is_constant):
         return []
-    found = set()
+    found: set[int] = set()
     for statement in walk(loop.body):
         for operand in operands_of(statement):
             for part in parts_of(operand):

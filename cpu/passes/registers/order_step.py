@@ -42,6 +42,7 @@ from tiling.loops.language import (
     Kernel,
     Let,
     Load,
+    Operand,
     Register,
     Statement,
     Store,
@@ -146,7 +147,7 @@ class _Orderer:
             x = Register(name)
             for product in alike:
                 acc = self.sum_of(product.row, product.vector)
-                values = {"x": x, "w": Register(names[id(product.held)]), "acc": acc}
+                values: dict[str, Operand] = {"x": x, "w": Register(names[id(product.held)]), "acc": acc}
                 factors = tuple([(key, values[key]) for key, _ in product.fma.operands])
                 block.append(Store(ACCUMULATORS, acc.at, Invoke(product.fma.instruction, factors)))
             found.append(Block("", tuple(block)))

@@ -173,7 +173,7 @@ def _offset(index: Index, at: Mapping[str, int]) -> int:
     """The number in an index where unrolled loops have these values."""
     offset = index.offset
     for term, coefficient in index.terms:
-        if term in at:
+        if isinstance(term, str) and term in at:
             offset += coefficient * at[term]
     return offset
 

@@ -160,12 +160,12 @@ class _Tiler:
 
     def moved(self, move: Callable[[tuple[int, int], int], Instruction]) -> Body:
         """The statements that store the sums to the array, or load them from it."""
-        found = []
+        found: list[Statement] = []
         for number, run in enumerate(self.runs):
             for v in range(self.vectors):
                 tile = self.shapes[self.registers.sums(number, v)]
                 place = Address(ACCUMULATORS, (constant(run.first), constant(v), ZERO))
-                instruction = move(tile.shape, prod(self.sums.shape[1:]))
+                instruction = move(_shape(tile), prod(self.sums.shape[1:]))
                 row = Stride(ACCUMULATORS, (constant(1), ZERO, ZERO))
                 found.append(_do(instruction, t=_whole(tile), p=place, step=row))
         return tuple(found)
@@ -239,9 +239,13 @@ def _do(instruction: Instruction, **operands: Operand) -> Do:
 def _innermost(statement: Statement) -> Store | None:
     """The one store inside loops that will be unrolled; None for any other statement."""
     while not isinstance(statement, Store):
-        of_tile = isinstance(statement, For) and statement.kind in ("unrolled", "vector")
-        tests = isinstance(statement, If) and all(isinstance(c, Inside) for c in statement.conditions)
-        if not (of_tile or tests) or len(statement.body) != 1:
+        if isinstance(statement, For):
+            unrolled = statement.kind in ("unrolled", "vector")
+        elif isinstance(statement, If):
+            unrolled = all(isinstance(c, Inside) for c in statement.conditions)
+        else:
+            return None
+        if not unrolled or len(statement.body) != 1:
             return None
         (statement,) = statement.body
     return statement
@@ -249,11 +253,13 @@ def _innermost(statement: Statement) -> Store | None:
 
 def _unnested(statement: Statement) -> tuple[list[For], list[Inside], Store]:
     """The loops and tests around the one store of a nest."""
-    loops, tests = [], []
+    loops: list[For] = []
+    tests: list[Inside] = []
     while not isinstance(statement, Store):
+        assert isinstance(statement, (For, If))
         if isinstance(statement, For):
             loops.append(statement)
-        elif isinstance(statement, If):
+        else:
             tests += [test for test in statement.conditions if isinstance(test, Inside)]
         (statement,) = statement.body
     return loops, tests, statement

@@ -151,7 +151,7 @@ class _Transposer:
         """The transposition of these vectors, between the statements before and after it."""
         axes = ("place", "lane")
         block = Alloc(Buffer(TRANSPOSED, (self.lanes, self.lanes), axes, self.dtype, "registers"))
-        operands = [
+        operands: list[tuple[str, Operand]] = [
             (TRANSPOSED, Address(TRANSPOSED, (ZERO, ZERO))),
             *((f"r{row}", each) for row, each in enumerate(vectors)),
         ]
@@ -162,10 +162,10 @@ class _Transposer:
         """The loop over the vectors of a block, around `store` for each row. beyond: the store where no output is."""
         here = {"lane": PLACE, "row": LANE} | _of_rows(nest.along(0, self.registers), rows)
         here |= {loop.name: constant(v) for loop in nest.along(1, self.registers)}
-        (store,) = substituted((store,), here)
+        (kept,) = substituted((store,), here)
         others = substituted((beyond,), here) if beyond else ()
         test = Inside(LANE, None, rows.count)
-        body: Body = (self.each_lane(store if rows.count == self.lanes else If((test,), (store,), others)),)
+        body: Body = (self.each_lane(kept if rows.count == self.lanes else If((test,), (kept,), others)),)
         tests = tuple(replace(test, index=test.index.replaced(here)) for test in nest.tests)
         if tests:
             body = (If(tests, body, tuple(map(self.each_lane, others))),)

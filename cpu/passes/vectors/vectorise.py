@@ -18,6 +18,7 @@ An epilogue becomes a call of the file's own vector function, and a rounding to 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from cpu.passes.vectors.exchange_lanes import exchange_of
 from microkernels.tile.instructions import Instructions, NarrowStores, at, epilogue_instruction, words_instruction
@@ -243,7 +244,7 @@ class _Vectoriser:
         arrays = tuple(name for name in operands if name != "y")
         return _invoke(epilogue_instruction(arrays, of_operands, self.lanes), **operands)
 
-    def is_sum(self, value: Operand) -> bool:
+    def is_sum(self, value: Operand) -> TypeGuard[Value]:
         """Whether a value is a sum in a register, or the float of one."""
         if isinstance(value, Apply) and value.function == "to_f32":
             (value,) = value.arguments

@@ -42,10 +42,11 @@ def remainder(index: Index, by: int, known: Divisors) -> Index:
         left = left if divisor(summand, known) % by == 0 else left + summand
     if any(coefficient < 0 for _, coefficient in left.terms):
         return index % by
-    ((term, coefficient),) = left.terms if len(left.terms) == 1 else ((None, 0),)
-    if isinstance(term, Part) and term.operation == "%" and coefficient == 1 and not left.offset:
-        below = term.right.is_constant and term.right.offset <= by
-        return left if below else left % by
+    if len(left.terms) == 1 and not left.offset:
+        ((term, coefficient),) = left.terms
+        if isinstance(term, Part) and term.operation == "%" and coefficient == 1:
+            below = term.right.is_constant and term.right.offset <= by
+            return left if below else left % by
     return left % by
 
 

@@ -57,7 +57,8 @@ def multiply_matrices(kernel: Kernel, scheme: Scheme) -> Kernel:
     """The kernel, whose products are matrix instructions."""
     matrix = scheme.specifiers[-1]
     assert isinstance(matrix, Matrix)
-    tile = _Tile(*map(counter, matrix.factors), scheme.problem.dtype)  # type: ignore[arg-type]
+    rows, columns, depth = map(counter, matrix.factors)
+    tile = _Tile(rows, columns, depth, scheme.problem.dtype)
 
     def statement(inner: Statement) -> Statement:
         if isinstance(inner, Alloc) and inner.buffer.name == ACCUMULATORS:

@@ -169,7 +169,8 @@ class _Sharing:
 
 def _nest(loop: For) -> tuple[list[For], Body]:
     """The loops from the outermost on that have one loop inside each, and what the last has."""
-    loops, body = [], (loop,)
+    loops: list[For] = []
+    body: Body = (loop,)
     while len(body) == 1 and isinstance(body[0], For) and body[0].kind == "serial":
         loops.append(body[0])
         body = body[0].body

@@ -109,7 +109,8 @@ class LoopAsLanes:
 
     def begun(self, name: str, function: str) -> Body:
         """The sums of each lane, which begin with the neutral number."""
-        dtype, found = self.buffers[name].dtype, []
+        dtype = self.buffers[name].dtype
+        found: list[Statement] = []
         begin = Number(neutral(function, dtype), dtype)
         for copy in range(self.copies):
             each = _sum_of(name, copy)
