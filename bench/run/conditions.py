@@ -8,6 +8,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from bench.peers import PEERS
 from bench.report.results import Conditions
@@ -97,7 +98,7 @@ def identity(
     dtype: str,
     algorithm: str,
     known: Conditions,
-) -> dict:
+) -> dict[str, Any]:
     """A text that is equal for runs that measure the same. A run continues only such a run."""
     return {
         "layers": {name: [(layer.name, layer.shape, layer.count) for layer in suites[name]] for name in names},

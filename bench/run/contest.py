@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def contest(
     rounds: int,
     seconds: float,
     seed: int,
-) -> dict:
+) -> dict[str, Any]:
     """Times `schemes` (name: scheme's text) and `peers` on one problem, `rounds` turns of about `seconds` each.
 
     Gives {"contenders": [{name, layout, max_error, call, kernel}], "skipped": [[peer, reason]], "memory_bandwidth",
@@ -126,7 +127,7 @@ def contest(
     }
 
 
-def _ours(name: str, kernel: Kernel, inputs, expected, warm: bool) -> _Entrant:
+def _ours(name: str, kernel: Kernel, inputs: tuple[np.ndarray, ...], expected: np.ndarray, warm: bool) -> _Entrant:
     check_exact(kernel)
     bound = bound_of(kernel.scheme, *inputs)
     x, w, *arrays = map(aligned, stored(kernel.problem, inputs))
@@ -142,7 +143,15 @@ def _ours(name: str, kernel: Kernel, inputs, expected, warm: bool) -> _Entrant:
     return _Entrant(name, layout, lambda: kernel(x, packed, *arrays, out=y), error, alone if warm else None)
 
 
-def _peer(name: str, problem: Problem, inputs, threads: int, expected, bound, peak) -> _Entrant:
+def _peer(
+    name: str,
+    problem: Problem,
+    inputs: tuple[np.ndarray, ...],
+    threads: int,
+    expected: np.ndarray,
+    bound: np.ndarray | float,
+    peak: Callable[[], float] | None,
+) -> _Entrant:
     peer = PEERS[name]
     unsupported_reason = peer.missing() or peer.refuses(problem)
     if unsupported_reason:
@@ -154,15 +163,20 @@ def _peer(name: str, problem: Problem, inputs, threads: int, expected, bound, pe
     result = to_bits(np.asarray(prepared.result()), problem.output_dtype)
     error = largest_error(problem, result, expected, bound)
 
-    def alone(seconds: float) -> Timing:
-        time.sleep(PAUSE_SECONDS)
-        before = peak()
-        prepared.run()
-        told = tuple(prepared.kernel_seconds(TOLD_SAMPLES))
-        return Timing(told, max(before, peak()))
-
-    kernel = alone if peak and prepared.kernel_seconds else None
+    kernel = None
+    if peak and prepared.kernel_seconds:
+        kernel = partial(_told, prepared.run, prepared.kernel_seconds, peak)
     return _Entrant(name, prepared.layout, prepared.run, error, kernel, prepared)
+
+
+def _told(
+    run: Callable[[], object], samples: Callable[[int], list[float]], peak: Callable[[], float], seconds: float
+) -> Timing:
+    """What a peer tells of its kernel alone, however many seconds there are."""
+    time.sleep(PAUSE_SECONDS)
+    before = peak()
+    run()
+    return Timing(tuple(samples(TOLD_SAMPLES)), max(before, peak()))
 
 
 def _turn(
@@ -177,7 +191,7 @@ def _turn(
     started = clock()
     run()
     calls = 1 if sweep else max(1, round(SAMPLE_SECONDS / max(clock() - started, 1e-9)))
-    samples = []
+    samples: list[float] = []
     end = clock() + seconds
     while not samples or clock() < end:
         if sweep:
@@ -194,7 +208,7 @@ def _sweeper() -> Callable[[], None]:
     return lambda: buffer.sum()
 
 
-def _pooled(turns: list[Timing], peak_gflops: float) -> dict:
+def _pooled(turns: list[Timing], peak_gflops: float) -> dict[str, Any]:
     """The samples of all turns together."""
     return {"samples": [sample for turn in turns for sample in turn.samples], "peak_gflops": peak_gflops}
 

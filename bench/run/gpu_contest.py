@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from bench.peers import PEERS
 from bench.run.contest import Refused, sentence
@@ -21,6 +22,7 @@ from gpu.runtime.machine.timer import event_seconds, memory_bandwidth, sweeper, 
 from search.evaluator.gpu.check import Case, Placed, exact_case, placed, real_case, stepwise
 from search.tuner.dtypes import on_gpu
 from tiling.problem import Problem
+from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse
 from tiling.text.shapes import problem_of
 
@@ -47,7 +49,7 @@ def contest(
     rounds: int,
     seconds: float,
     seed: int,
-) -> dict:
+) -> dict[str, Any]:
     """Times `schemes` (name: scheme's text) and `peers` on one problem, `rounds` turns of about `seconds` each.
 
     Gives what `bench.run.contest.contest` does. The peak is the data sheet's tensor-core rate, the bandwidth that of a
@@ -84,8 +86,10 @@ def contest(
     }
 
 
-def _ours(name: str, problem: Problem, text: str, exact: Placed, case: Case, inputs: list) -> _Entrant:
-    kernel, output = load(parse(problem, text)), poisoned(problem)
+def _ours(name: str, problem: Problem, text: str, exact: Placed, case: Case, inputs: list[Any]) -> _Entrant:
+    scheme = parse(problem, text)
+    assert isinstance(scheme, Scheme)  # Winograd's algorithm is none of a GPU's
+    kernel, output = load(scheme), poisoned(problem)
     kernel(*exact.inputs, out=output)
     exact.check(output)
     output = poisoned(problem)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from typing import Any
 
 from bench.peers import PEERS
 from bench.report.results import MODEL, OURS, Contender, LayerResult
 from cpu.runtime.processes.worker import CandidateError, Worker
 from gpu.runtime.machine.isolation import ADDRESSES
-from search.evaluator.interface.protocol import Backend
+from search.evaluator.cpu.backend import CpuBackend
+from search.evaluator.gpu.cuda import CudaBackend
 from search.flow.find import DEFAULT_TRIALS, find
 from tiling.arrays.access import access_of
 from tiling.machine import Timing
@@ -44,7 +46,7 @@ WAITING = {"GOMP_SPINCOUNT": "30000", "KMP_BLOCKTIME": "1"}
 
 
 def run_layer(
-    backend: Backend,
+    backend: CpuBackend | CudaBackend,
     suite: str,
     layer: str,
     count: int,
@@ -109,7 +111,7 @@ def environment(peers: Sequence[str], threads: int) -> dict[str, str]:
     return chosen
 
 
-def held(job: dict, peers: Sequence[str], target: str) -> tuple[dict, list[tuple[str, str]]]:
+def held(job: dict[str, Any], peers: Sequence[str], target: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """The contest, and (peer, reason) for each peer that is left out.
 
     Where the contest's process dies, each peer gets a short contest alone. The contest is then held again without the
@@ -132,13 +134,16 @@ def held(job: dict, peers: Sequence[str], target: str) -> tuple[dict, list[tuple
     return _call([peer for peer in peers if peer not in skipped], job, target), list(skipped.items())
 
 
-def _call(peers: Sequence[str], job: dict, target: str) -> dict:
+def _call(peers: Sequence[str], job: dict[str, Any], target: str) -> dict[str, Any]:
     timeout = _TIMEOUT_SECONDS + sum(PEERS[peer].patience for peer in peers)
     function, memory = CONTESTS[target]
     variables = environment(peers, job.get("threads", 1))
     with closing(Worker(memory_bytes=memory, env=variables, packages=PACKAGES)) as worker:
-        return worker.call(function, timeout=timeout, peers=list(peers), **job)
+        found: dict[str, Any] = worker.call(function, timeout=timeout, peers=list(peers), **job)
+    return found
 
 
-def _contender(*, name: str, layout: str, call: dict, kernel: dict | None, max_error: float) -> Contender:
+def _contender(
+    *, name: str, layout: str, call: dict[str, Any], kernel: dict[str, Any] | None, max_error: float
+) -> Contender:
     return Contender(name, layout, Timing.of(call), Timing.of(kernel) if kernel else None, max_error)

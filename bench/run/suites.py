@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -13,7 +14,8 @@ from bench.report.results import LayerResult
 from bench.report.sections import placed
 from bench.run.layers import run_layer
 from cpu.runtime.processes.worker import CandidateError, OutOfMemory
-from search.evaluator.interface.protocol import Backend
+from search.evaluator.cpu.backend import CpuBackend
+from search.evaluator.gpu.cuda import CudaBackend
 from search.flow.find import OVERRUN
 from search.tuner.tune import TuningError
 from tiling.problem import ProblemError
@@ -25,7 +27,7 @@ from tiling.text.suite import Layer
 class Visit:
     """One layer on one number of threads."""
 
-    backend: Backend
+    backend: CpuBackend | CudaBackend
     suite: str
     layer: Layer
 
@@ -33,7 +35,7 @@ class Visit:
         return f"{self.suite}:{self.layer.name} {placed(self.backend.target.name, self.backend.target.threads)}"
 
 
-def plan(suites: Mapping[str, Sequence[Layer]], backends: Sequence[Backend]) -> tuple[Visit, ...]:
+def plan(suites: Mapping[str, Sequence[Layer]], backends: Sequence[CpuBackend | CudaBackend]) -> tuple[Visit, ...]:
     """All suites on the first number of threads, then on the next."""
     return tuple(
         Visit(backend, suite, layer) for backend in backends for suite, layers in suites.items() for layer in layers
@@ -45,7 +47,7 @@ def run(
     known: Sequence[LayerResult],
     keep: Callable[[LayerResult], None],
     fail: Callable[[Visit, str], None],
-    **options,
+    **options: Any,
 ) -> Iterator[LayerResult]:
     """The result of each visit as it comes. A `known` result is not measured again. options: those of `run_layer`.
 
@@ -79,10 +81,10 @@ def run(
             bar.advance(task)
 
 
-def _new_result(visit: Visit, fail: Callable[[Visit, str], None], options: dict) -> LayerResult | None:
+def _new_result(visit: Visit, fail: Callable[[Visit, str], None], options: dict[str, Any]) -> LayerResult | None:
     """Runs the layer; None where there is no result."""
     layer = visit.layer
-    if layer.refused:
+    if layer.problem is None:
         fail(visit, layer.refused)
         return None
     try:
@@ -92,7 +94,7 @@ def _new_result(visit: Visit, fail: Callable[[Visit, str], None], options: dict)
         return None
 
 
-def _say_overrun(visit: Visit, result: LayerResult, options: dict) -> None:
+def _say_overrun(visit: Visit, result: LayerResult, options: dict[str, Any]) -> None:
     """Says where the search could not keep its budget."""
     budget = options.get("budget")
     if budget and result.search_seconds > OVERRUN * budget:

@@ -49,14 +49,13 @@ def convolution(problem: Problem) -> Convolution:
     r, s = problem.extents["r"], problem.extents["s"]
     _, out_h, out_w, k = (dict(zip(problem.layout, problem.output.shape))[axis] for axis in "nhwc")
     per_group = problem.vector.elements // (k * r * s)
-    windows = problem.windows
-    outputs = (out_h, out_w)
+    down, along = problem.windows
     return Convolution(
         *(n, c, h, w, k, r, s, out_h, out_w),
-        stride=tuple(window.stride for window in windows),
-        dilation=tuple(window.dilation for window in windows),
-        before=tuple(window.before for window in windows),
-        after=tuple(_after(window, out, taps) for window, out, taps in zip(windows, outputs, (r, s))),
+        stride=(down.stride, along.stride),
+        dilation=(down.dilation, along.dilation),
+        before=(down.before, along.before),
+        after=(_after(down, out_h, r), _after(along, out_w, s)),
         groups=c // per_group,
     )
 

@@ -13,6 +13,7 @@ import json
 import shutil
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def available() -> frozenset[str]:
     return frozenset(_stat([_FIRST, _LAST], ["true"]))
 
 
-def counted(job: dict, machine: Machine) -> dict[str, int]:
+def counted(job: dict[str, Any], machine: Machine) -> dict[str, int]:
     """Bytes that a warm call loads into the first and the last cache, by name, where they can be counted.
 
     job: from `search.evaluator.cpu.backend.CpuBackend.job`.
@@ -73,7 +74,7 @@ def _stat(events: list[str], command: list[str]) -> dict[str, int]:
     return found
 
 
-def _run(job: dict, calls: int) -> None:
+def _run(job: dict[str, Any], calls: int) -> None:
     """Calls a compiled kernel again and again on one thread; the events of this are counted."""
     scheme = parse(problem_of(job["op"], job["shape"]), job["scheme"])
     kernel = build(scheme, isa_named(job["isa"]), 1, job["stream"])

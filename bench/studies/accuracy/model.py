@@ -101,7 +101,7 @@ def question(
     seed: int,
     *,
     simulated: int = 0,
-    advance=lambda n: None,
+    advance: Callable[[int], object] = lambda n: None,
 ) -> ModelAccuracy:
     """Predicts and measures `count` random schemes of one layer, and simulates the caches for the first `simulated`.
 
@@ -122,7 +122,7 @@ def question(
             if fresh:
                 evaluator.prepare(fresh)
             for scheme in batch:
-                outcome = known.get(scheme.text)
+                outcome: Timing | str | None = known.get(scheme.text)
                 if outcome is None:
                     outcome = evaluator.measure(scheme, SECONDS)
                     store.record(key, scheme.text, outcome)
@@ -200,7 +200,7 @@ def _figure(value: float | None, form: str, scale: float = 1) -> str:
     return "–" if value is None else form.format(scale * value)
 
 
-def _milliseconds(pick: Callable, seconds: Sequence[float]) -> str:
+def _milliseconds(pick: Callable[[Sequence[float]], float], seconds: Sequence[float]) -> str:
     return _figure(pick(seconds) if seconds else None, "{:.3g}", 1e3)
 
 
@@ -248,7 +248,12 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _ask(backend: CpuBackend, layers: Sequence[tuple[str, Problem]], options, results: list[ModelAccuracy]) -> None:
+def _ask(
+    backend: CpuBackend,
+    layers: Sequence[tuple[str, Problem]],
+    options: argparse.Namespace,
+    results: list[ModelAccuracy],
+) -> None:
     """Runs `question` on one layer after the other; keeps and prints each result as it comes."""
     console = Console(stderr=True)
     started = time.monotonic()

@@ -119,11 +119,20 @@ def question(backend: CpuBackend, layer: str, problem: Problem, budget: float, o
         again = search(recall=True)
     works = compared(backend, [found.scheme for found in (quiet, disturbed, again)])
     least = min(works.values())
-    losses = [works[found.scheme.text] / least - 1 for found in (quiet, disturbed, again)]
+
+    def lost(found: Found) -> float:
+        return works[found.scheme.text] / least - 1
+
     return Loss(
-        layer, least / backend.machine.peak, *losses, _doubt(disturbed), not _doubt(again),
-        (quiet.scheme.text, disturbed.scheme.text, again.scheme.text),
-    )  # fmt: skip
+        layer=layer,
+        seconds=least / backend.machine.peak,
+        quiet=lost(quiet),
+        disturbed=lost(disturbed),
+        again=lost(again),
+        doubt=_doubt(disturbed),
+        settled=not _doubt(again),
+        schemes=(quiet.scheme.text, disturbed.scheme.text, again.scheme.text),
+    )
 
 
 def compared(backend: CpuBackend, schemes: Sequence[AnyScheme]) -> dict[str, float]:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -71,7 +72,7 @@ def searched(
     name: str, problem: Problem, backend: CpuBackend, budgets: Sequence[float], peers: Sequence[str]
 ) -> Searched:
     """Searches one layer in every way. Raises CandidateError, TuningError and what searching raises."""
-    ways: dict[str, dict] = {"the model alone": {"tune": "model"}}
+    ways: dict[str, dict[str, Any]] = {"the model alone": {"tune": "model"}}
     ways |= {f"{budget:g} s of budget": {"budget": budget, "forget": True} for budget in budgets}
     schemes, took = {}, {}
     with _nothing_compiled():
@@ -83,15 +84,15 @@ def searched(
     computed = backend.problem(problem)
     job = {key: value for key, value in backend.job(schemes["the model alone"]).items() if key != "scheme"}
     job |= {"schemes": {way: scheme.text for way, scheme in schemes.items()}, "cache": "warm", "seed": 0}
-    found, skipped = held(job, peers, backend.target.name)
+    contest, skipped = held(job, peers, backend.target.name)
     percents = {
         contender["name"]: 100 * Timing.of(contender["call"]).fraction_of_peak(computed.flops, backend.target.threads)
-        for contender in found["contenders"]
+        for contender in contest["contenders"]
     }
     searches = {OURS: tuple(Reached(way, took[way], percents[way]) for way in ways)}
-    searches |= {peer: along(found["histories"].get(peer, ()), percents[peer]) for peer in peers if peer in percents}
-    silent = [peer for peer in percents if peer in peers and not found["histories"].get(peer)]
-    reasons = (*map(tuple, found["skipped"]), *skipped, *((peer, "it does not search") for peer in silent))
+    searches |= {peer: along(contest["histories"].get(peer, ()), percents[peer]) for peer in peers if peer in percents}
+    silent = [peer for peer in percents if peer in peers and not contest["histories"].get(peer)]
+    reasons = (*map(tuple, contest["skipped"]), *skipped, *((peer, "it does not search") for peer in silent))
     return Searched(name, searches, reasons)
 
 

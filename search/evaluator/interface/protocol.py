@@ -92,13 +92,13 @@ class Evaluator(Checker, Protocol):
     def ready(self) -> None:
         """Starts what every candidate needs. The budget begins afterwards. Raises WorkerError."""
 
-    def prepare(self, schemes: Sequence[AnyScheme], patience: float) -> dict[str, Timing | str]:
+    def prepare(self, schemes: Sequence[AnyScheme], patience: float = CANDIDATE_SECONDS) -> dict[str, Timing | str]:
         """Compiles schemes on all cores, ready for measuring.
 
         Returns, by text, why some schemes are of no use, and the timings of schemes that were already measured.
         """
 
-    def measure(self, scheme: AnyScheme, seconds: float, patience: float) -> Timing | str:
+    def measure(self, scheme: AnyScheme, seconds: float, patience: float = CANDIDATE_SECONDS) -> Timing | str:
         """Checks one scheme on small integers and times it; or the reason why there is no timing.
 
         `Timing.disturbed` says how other programs disturbed the times.
