@@ -127,9 +127,7 @@ def twin_text(program: Program) -> str:
     parts = ["twin.h", *["twin_wgmma.h"] * program.uses_wgmma, *["twin_tma.h"] * program.uses_tma]
     parts += ["twin_split_k.h"] * program.shares_sums + ["twin_elements.h"] * program.elements
     folders = [("twin", part) for part in parts] + [("device", "values.cuh")] * program.elements
-    layer = "\n".join(
-        files("gpu").joinpath(folder).joinpath(part).read_text(encoding="utf-8") for folder, part in folders
-    )
+    layer = "\n".join(files(f"gpu.{folder}").joinpath(part).read_text(encoding="utf-8") for folder, part in folders)
     parameters = [f"(void *)arguments[{i}]" for i in range(program.arrays)]
     for i, tensor in enumerate(program.maps):
         parameters[tensor.array] = f"((tensor_map *)tensor_maps)[{i}]"

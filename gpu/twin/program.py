@@ -65,9 +65,7 @@ class ProgramTwin:
 
 def program_text(program: ProgramText) -> str:
     """The C program that runs all launches: the twin's device layer, the kernels' text, and an entry."""
-    layer = "\n".join(
-        files("gpu").joinpath(folder).joinpath(name).read_text(encoding="utf-8") for folder, name in _LAYER
-    )
+    layer = "\n".join(files(f"gpu.{folder}").joinpath(name).read_text(encoding="utf-8") for folder, name in _LAYER)
     bodies = "\n".join(_launch_text(program, launch, number) for number, launch in enumerate(program.launches))
     runs = "\n".join(_run_text(program, launch, number) for number, launch in enumerate(program.launches))
     return f"""{layer}

@@ -13,6 +13,7 @@ import pytest
 
 import graph
 import search
+from search.evaluator.gpu.cuda import _digest
 from tilewright_entry import LIBRARIES, OURS
 
 ROOT = Path(__file__).parents[2]
@@ -147,6 +148,35 @@ def test_a_folder_search_is_named_as_the_guide_says(tmp_path):
     ended = run(tmp_path, "-c", "from search import generate_conv")
     told = f"ImportError: cannot import name 'generate_conv' from 'search' ({tmp_path / 'search' / '__init__.py'})"
     assert ended.returncode == 1 and ended.stderr.splitlines()[-1] == told
+
+
+# What `pip install -e` puts behind Python's own search, so that any folder of the name is found before a package.
+EDITABLE = f"""
+import sys
+from importlib.machinery import PathFinder
+
+class Editable:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        return PathFinder.find_spec(name, ["/".join([{str(ROOT)!r}, *name.split(".")[:-1]])])
+
+sys.meta_path.insert(sys.meta_path.index(PathFinder) + 1, Editable)
+"""
+
+
+def test_a_folder_gpu_beside_a_script_does_not_hide_the_files_of_ours(tmp_path):
+    (tmp_path / "gpu").mkdir()
+    script = tmp_path / "script.py"
+    script.write_text(f"""{EDITABLE}
+import gpu, numpy as np
+from search import generate_matmul
+from search.evaluator.gpu.cuda import _digest
+assert gpu.__file__ is None, "the folder was not found first"
+print(generate_matmul(m=16, n=16, k=16, target="cuda-twin")(np.ones((16, 16)), np.ones((16, 16)))[3, 5], _digest())
+""")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    ended = subprocess.run([sys.executable, script], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert ended.stdout.split() == ["16.0", _digest()], ended.stderr
 
 
 @pytest.mark.parametrize("name", ["search.py", "tiling.py"])

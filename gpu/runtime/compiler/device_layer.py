@@ -74,7 +74,7 @@ def _follows(paragraphs: list[tuple[_Item, ...]], kept: list[str]) -> bool:
 @cache
 def _paragraphs(part: str) -> tuple[tuple[_Item, ...], ...]:
     """The definitions of a file, by paragraphs."""
-    text = files("gpu").joinpath("device", part).read_text(encoding="utf-8")
+    text = files("gpu.device").joinpath(part).read_text(encoding="utf-8")
     joined = _COMMENT.sub("", text).replace("\\\n", " ")
     macros = {m[1]: (m[2], m[3]) for m in re.finditer(r"^#define (\w+)\(([^)]*)\) *(.*)$", joined, re.M)}
     return tuple(tuple(_items(paragraph + "\n", macros)) for paragraph in text.rstrip("\n").split("\n\n"))

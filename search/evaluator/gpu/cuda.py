@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any  # what workers are given and give is JSON
 
@@ -154,7 +153,7 @@ def _job(problem: Problem) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _digest() -> str:
     """A digest of all files of `gpu`, so that kernels of another version are measured anew."""
-    folder = Path(str(files("gpu")))
+    folder = Path(__file__).parents[3] / "gpu"
     texts = [
         (str(path.relative_to(folder)), path.read_bytes())
         for path in sorted(folder.rglob("*"))
