@@ -10,6 +10,7 @@ import errno
 import io
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -29,10 +30,15 @@ _OF_STREAMS = (errno.EPIPE, errno.EBADF)
 _INTERRUPTED = 130  # the exit code of a program that Ctrl-C ends
 
 
+class TilewrightWarning(RuntimeWarning):
+    """What whoever runs the program should know: one sentence. Commands print it without the line that gave it."""
+
+
 def run(command: str) -> None:
     """Ends the program with the exit code of a command, named as `package.module:function`."""
     module, _, function = command.partition(":")
     _reopen()
+    warnings.formatwarning = _formatted
     try:
         try:
             code = getattr(import_module(module), function)()
@@ -147,6 +153,17 @@ def _hiding() -> Path | None:
         if spec and found and (spec.submodule_search_locations is None or elsewhere):
             return found
     return None
+
+
+_of_python = warnings.formatwarning
+
+
+def _formatted(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """The text of a warning on the command line."""
+    ours = issubclass(category, TilewrightWarning)
+    return f"{message}\n" if ours else _of_python(message, category, filename, lineno, line)
 
 
 def _named(hiding: Path) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 import filelock
 import platformdirs
 
+from tilewright_entry import TilewrightWarning
 from tiling.machine import Timing, is_rate
 
 FILE_NAME = "tilewright.sqlite"
@@ -94,7 +95,7 @@ def ignore(wrong: list[str]) -> None:
         warnings.warn(
             f"{count} in {data_folder() / FILE_NAME} cannot be Tilewright's and will be measured anew: "
             f"{first}{wrong[0]}",
-            RuntimeWarning,
+            TilewrightWarning,
             stacklevel=3,
         )
 
@@ -132,7 +133,7 @@ def _open(path: Path, schema: str) -> sqlite3.Connection:
                 aside = _set_aside(path)
                 warnings.warn(
                     f"{path} {wrong}: it was set aside as {aside.name}, and a new one begun",
-                    RuntimeWarning,
+                    TilewrightWarning,
                     # The warning names the line of the `with`, outside connect and the context manager.
                     stacklevel=4,
                 )

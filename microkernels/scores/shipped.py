@@ -17,6 +17,7 @@ from microkernels.scores.database import RecordError
 from microkernels.scores.kinds import is_kind, kind_of, read_kind
 from microkernels.tile.benchmark import EMITTER_VERSION
 from microkernels.tile.microkernel import RANKED_AS
+from tilewright_entry import TilewrightWarning
 
 
 def known(fingerprint: str, isa: str, op: str) -> Catalog:
@@ -50,7 +51,7 @@ def shipped(fingerprint: str, isa: str, op: str) -> Catalog | None:
         warnings.warn(
             f"the ranking of {kind} that comes with Tilewright is damaged and does not count ({error}): install "
             "Tilewright again",
-            RuntimeWarning,
+            TilewrightWarning,
             stacklevel=3,
         )
         return None

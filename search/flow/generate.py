@@ -15,6 +15,7 @@ from search.evaluator.interface.protocol import TargetError
 from search.flow.find import DEFAULT_BUDGET, MARKED, UNSETTLED, find
 from search.tuner.dtypes import typed
 from search.tuner.target import TARGETS, Target, Wanted, check_meant
+from tilewright_entry import TilewrightWarning
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem, ProblemError
@@ -245,7 +246,7 @@ def _warned(doubt: str) -> None:
     level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_code.co_filename == __file__:
         level, frame = level + 1, frame.f_back
-    warnings.warn(doubt, RuntimeWarning, stacklevel=level)
+    warnings.warn(doubt, TilewrightWarning, stacklevel=level)
 
 
 def program_kernel(

@@ -15,6 +15,7 @@ import graph
 import search
 from search.evaluator.gpu.cuda import _digest
 from tilewright_entry import LIBRARIES, OURS
+from tilewright_entry import _formatted as formatted
 
 ROOT = Path(__file__).parents[2]
 # What README and docstrings say may be raised.
@@ -148,6 +149,22 @@ def test_a_folder_search_is_named_as_the_guide_says(tmp_path):
     ended = run(tmp_path, "-c", "from search import generate_conv")
     told = f"ImportError: cannot import name 'generate_conv' from 'search' ({tmp_path / 'search' / '__init__.py'})"
     assert ended.returncode == 1 and ended.stderr.splitlines()[-1] == told
+
+
+def test_a_warning_on_the_command_line_is_its_sentence_alone(tmp_path):
+    store = tmp_path / "tilewright.sqlite"
+    store.write_text("no database")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TILEWRIGHT_DATA": str(tmp_path)}
+    command = [sys.executable, "-m", "microkernels", "show"]
+    told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True).stderr
+    (aside,) = tmp_path.glob("*.set-aside-*")
+    assert told.startswith(f"{store} is damaged ")
+    assert told.splitlines()[0].endswith(f": it was set aside as {aside.name}, and a new one begun")
+    assert "Warning" not in told and ".py" not in told
+
+
+def test_a_warning_of_a_library_keeps_its_place():
+    assert formatted("overflow", RuntimeWarning, "there.py", 7).startswith("there.py:7: RuntimeWarning: overflow\n")
 
 
 # What `pip install -e` puts behind Python's own search, so that any folder of the name is found before a package.

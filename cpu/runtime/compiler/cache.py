@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cpu.runtime.compiler.cache_folder import SOURCES, CacheError, a_build_folder, kernel_folder, trim_after
+from tilewright_entry import TilewrightWarning
 
 # No process waits for another. An entry's name is a hash of everything that decides its content. Each process builds in
 # a folder of its own, and `os.replace` puts the finished file in place in one step. So two processes that build the
@@ -68,7 +69,7 @@ def require_ours(folder: Path) -> None:
     warnings.warn(
         f"root loads programs from {folder}, which belongs to user number {status.st_uid}: trust that user, or set "
         "TILEWRIGHT_CACHE to a folder of your own",
-        RuntimeWarning,
+        TilewrightWarning,
         stacklevel=3,
     )
 
