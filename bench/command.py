@@ -33,7 +33,7 @@ from cpu.runtime.options import Parser
 from gpu.runtime.machine.device import DeviceError
 from microkernels.ranking.offline import machine_catalog
 from microkernels.tile.isa import ISAS_OF, Isa
-from search.commands.options import DTYPE_HELP, check_target, folder, seconds, whole
+from search.commands.options import check_target, dtype_help, folder, seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.evaluator.gpu.cuda import cuda_backend
 from search.flow.find import DEFAULT_BUDGET
@@ -266,7 +266,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--cache", choices=("warm", "cold"), default="warm", help="before each call; default: warm")
     parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu", help="what computes; default: cpu")
-    parser.add_argument("--dtype", metavar="NAME", help=DTYPE_HELP)
+    parser.add_argument("--dtype", metavar="NAME", help=dtype_help(GPU_DTYPES))
     parser.add_argument("--batch", type=whole, default=1, metavar="N", help="images of every convolution; default: 1")
     parser.add_argument(
         "--layout", type=str.lower, choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc"

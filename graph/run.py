@@ -91,7 +91,13 @@ def _parser() -> argparse.ArgumentParser:
         epilog="An ONNX file needs onnx: pip install 'tilewright[models]'.",
     )
     parser.add_argument("model", metavar="MODEL", help="an ONNX file, or the folder that graph.compile --emit wrote")
-    parser.add_argument("--input", action="append", default=[], metavar="X.npy", help="an input, in the model's order")
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="X.npy",
+        help="an input; --input again for the next, in the model's order",
+    )
     parser.add_argument("--save", type=folder, metavar="DIR", help="write the outputs there, as NAME.npy")
     parser.add_argument(
         "--dim", type=dim, action="append", default=[], metavar="NAME=EXTENT", help="an open dim's extent"

@@ -7,27 +7,27 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from microkernels.tile.isa import ISAS, ISAS_OF
 from search.evaluator.interface.errors import FAILURES
 from search.evaluator.interface.files import ExportError, checked_name, folder_of
-from search.tuner.dtypes import DEFAULT_GPU_DTYPE, GPU_DTYPES
+from search.tuner.dtypes import DEFAULT_GPU_DTYPE
 from search.tuner.target import check_meant
 from tiling.choices import either
 from tiling.dtypes import OUTPUT_DTYPES
 
 __all__ = [
     "CPU_DTYPE_HELP",
-    "DTYPE_HELP",
     "EVERY_ISA_HELP",
     "FAILURES",
     "ISA_HELP",
     "OUTPUT_HELP",
     "c_name",
     "check_target",
+    "dtype_help",
     "folder",
     "given",
     "natural",
@@ -44,10 +44,6 @@ EVERY_ISA_HELP = (
     f"{'; '.join(f'{dtype}: {either(isas)}' for dtype, isas in ISAS_OF.items())}; default: the widest of this CPU"
 )
 CPU_DTYPE_HELP = f"{either(ISAS_OF)}; default f32"
-DTYPE_HELP = (
-    f"dtype of the inputs: {either(ISAS_OF)} on the CPU, default f32; {either(GPU_DTYPES)} on a GPU, default "
-    f"{DEFAULT_GPU_DTYPE}"
-)
 OUTPUT_HELP = (
     f"dtype of the output; {'; '.join(f'{dtype}: {either(OUTPUT_DTYPES[dtype])}' for dtype in ISAS_OF)}; default: the "
     "first of these"
@@ -55,6 +51,14 @@ OUTPUT_HELP = (
 
 _LARGEST = 2**31 - 1
 _LONGEST = 1e6  # seconds: eleven days
+
+
+def dtype_help(of_gpus: Iterable[str]) -> str:
+    """What the help says of `--dtype`."""
+    return (
+        f"dtype of the inputs: {either(ISAS_OF)} on the CPU, default f32; {either(of_gpus)} on a GPU, default "
+        f"{DEFAULT_GPU_DTYPE}"
+    )
 
 
 def given(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> frozenset[str]:

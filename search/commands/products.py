@@ -18,12 +18,12 @@ from cpu.runtime.plural import plural
 from search.commands import composition
 from search.commands.ending import ending
 from search.commands.options import (
-    DTYPE_HELP,
     EVERY_ISA_HELP,
     FAILURES,
     OUTPUT_HELP,
     c_name,
     check_target,
+    dtype_help,
     folder,
     given,
     natural,
@@ -39,7 +39,7 @@ from search.evaluator.interface.files import limited, size, writable
 from search.evaluator.interface.protocol import TargetError
 from search.flow.find import DEFAULT_BUDGET, DEFAULT_TRIALS, OVERRUN, Found, find
 from search.flow.ranked import rank_first
-from search.tuner.dtypes import typed
+from search.tuner.dtypes import GPU_DTYPES, typed
 from search.tuner.target import ALGORITHMS, CACHES, TARGETS, Target, Wanted
 from tiling.epilogue import fused
 from tiling.operators import LAYOUTS
@@ -231,7 +231,7 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--dtype",
         metavar="NAME",
-        help=DTYPE_HELP,
+        help=dtype_help((*GPU_DTYPES, "f32")),
     )
     parser.add_argument(
         "--output-dtype",

@@ -230,7 +230,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--isa", metavar="NAME", help=ISA_HELP)
     parser.add_argument("--budget", type=seconds, default=0.2, metavar="SECONDS", help="time to measure; default 0.2")
     parser.add_argument(
-        "--tune", choices=("model", "measure"), default="model", help="how the scheme of a product in it is chosen"
+        "--tune",
+        choices=("model", "measure"),
+        default="model",
+        help="how the scheme of a product in it is chosen; default model",
     )
     parser.add_argument(
         "--search-budget", type=seconds, metavar="SECONDS", help=f"of --tune measure; default {DEFAULT_BUDGET:g}"

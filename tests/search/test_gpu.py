@@ -177,7 +177,7 @@ def test_the_explanation_shows_every_pipe_of_the_choice_and_of_four_runners_up(c
     table = text.partition("\n\n")[2].splitlines()
     assert all(pipe in table[0] for pipe in ("matrix", "shared", "latency", "copies", "l2", "memory", "limited by"))
     assert [line.split()[0] for line in table[1:6]] == ["chosen", "#2", "#3", "#4", "#5"]
-    assert "limits it (" in table[-1] and "The next candidate is predicted" in table[-1]
+    assert "It is limited by " in table[-1] and "The next candidate is predicted" in table[-1]
     assert "not compiled: NVRTC cannot be loaded, which compiles CUDA kernels: pip install" in text
 
 

@@ -174,7 +174,7 @@ def test_the_command_measures_and_reports(stand_in, capsys, monkeypatch, tmp_pat
     assert matmul_command([*arguments, "--explain", "--emit", str(tmp_path / "kernel")]) == 0
     text = capsys.readouterr().out
     assert "% of the tensor-core rate 989 TFLOP/s" in text and "on the device, median of" in text
-    assert "limits it (" in text and (tmp_path / "kernel").is_dir()
+    assert "It is limited by " in text and (tmp_path / "kernel").is_dir()
 
 
 @pytest.mark.slow

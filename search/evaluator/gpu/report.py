@@ -58,7 +58,9 @@ def details(compiled: Compiled, prediction: Prediction, target: Target, device: 
         launch += f", after one that lays out {names} for TMA copies"
     rate_of = "multiply-add" if source.scheme.problem.dtype == "f32" else "tensor-core"
     rate = source.scheme.problem.flops / prediction.seconds / 1e12
-    predicted = f"{prediction.seconds * 1e3:.4g} ms a call, {rate:.1f} TFLOP/s, limited by its {prediction.bottleneck}"
+    predicted = (
+        f"{prediction.seconds * 1e3:.4g} ms a call, {rate:.3g} TFLOP/s, limited by {_called(prediction.bottleneck)}"
+    )
     return Details(
         fields=fields,
         lines=(("launch", launch), ("compiled", machine_code), ("predicted", predicted)),
@@ -75,6 +77,16 @@ def details(compiled: Compiled, prediction: Prediction, target: Target, device: 
         cores=1,
         version=VERSION,
     )
+
+
+# Parts whose heading in the table is too short for a sentence.
+_SENTENCES = {
+    "matrix": "matrix instructions",
+    "shared": "shared memory",
+    "l2": "the L2",
+    "turns": "the turns of its workers",
+    "unhidden": "what nothing hides",
+}
 
 
 def _microkernel(scheme: Scheme) -> str:
@@ -103,8 +115,8 @@ def reason(chosen: Prediction, runners_up: Sequence[Prediction], why_not: str) -
     """What limits the chosen scheme, how it fills the device, and what slows the next best scheme down most."""
     share = dict(chosen.parts)[chosen.bottleneck] / chosen.seconds
     text = (
-        f"Its {chosen.bottleneck} limits it ({share:.0%} of the time); a multiprocessor holds {chosen.resident} of its "
-        f"blocks at once, in {chosen.waves:.2f} waves"
+        f"It is limited by {_called(chosen.bottleneck)} ({share:.0%} of the time); a multiprocessor holds "
+        f"{chosen.resident} of its blocks at once, in {chosen.waves:.2f} waves"
     )
     return f"{text}. {_difference(chosen, runners_up[0], why_not)}." if runners_up else f"{text}."
 
@@ -118,7 +130,12 @@ def _difference(best: Prediction, other: Prediction, why_not: str) -> str:
     theirs = (*other.parts, ("unhidden", other.unhidden))
     mine = (*best.parts, ("unhidden", best.unhidden))
     worst = max(zip(theirs, mine), key=lambda pair: pair[0][1] - pair[1][1])[0][0]
-    return f"The next candidate is predicted {slower:.1%} slower, most of all by its {worst}"
+    return f"The next candidate is predicted {slower:.1%} slower, most of all by {_called(worst)}"
+
+
+def _called(part: str) -> str:
+    """A part of a prediction, in a sentence."""
+    return _SENTENCES.get(part, part)
 
 
 def _row(name: str, prediction: Prediction) -> list[str]:
