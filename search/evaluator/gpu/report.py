@@ -85,7 +85,7 @@ _SENTENCES = {
     "shared": "shared memory",
     "l2": "the L2",
     "turns": "the turns of its workers",
-    "unhidden": "what nothing hides",
+    "unhidden": "the unhidden part",
 }
 
 
