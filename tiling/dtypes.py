@@ -12,9 +12,9 @@ _Value = TypeVar("_Value")
 class Dtype:
     """A dtype of products.
 
-    bytes: of a number of the inputs. outputs: the dtypes that an output may have, the default first. x, w: those of the
-    numbers of x (a) and of the weights (b). sum: the dtype that products are summed in. longest: the most products in
-    a sum, where more might overflow. names: those of other libraries.
+    bytes: of a number of the inputs. outputs: the dtypes that an output may have, the default first. x, w: the dtypes
+    of x (a) and of the weights (b). sum: the dtype that products are summed in. longest: the most products in a sum,
+    where more might overflow. names: the names that other libraries give it.
     """
 
     bytes: int

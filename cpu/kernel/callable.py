@@ -148,7 +148,7 @@ class Kernel:
     ) -> Timing:
         """Times the kernel alone between two measurements of the peak, with warm caches, or `cold`.
 
-        seconds: the time of all samples together. arrays: those of the epilogue, in the order of the problem's
+        seconds: the time of all samples together. arrays: the epilogue's arrays, in the order of the problem's
         `epilogue_arrays`. cold: every call finds all arrays in memory and in no cache. Raises MachineError where the
         CPU cannot empty its caches.
         """
@@ -206,7 +206,7 @@ class Kernel:
 
         x: (N,H,W,C), or (N,C,H,W) in layout nchw. w: (K,C/groups,R,S), or what `pack` gave; raw weights are packed on
         every call, into memory that the kernel keeps. y: (N,OH,OW,K), or (N,K,OH,OW) in layout nchw.
-        arrays, named: those of the epilogue, in the order of their first use or by name: k(x, w, b, z) or
+        arrays, named: the epilogue's arrays, in the order of their first use or by name: k(x, w, b, z) or
         k(x, w, z=z, b=b). One of the output's shape may be `out` itself: then y is added to it in place.
         out: y is written there and returned.
 

@@ -37,7 +37,7 @@ def finished(
 ) -> Bounded:
     """Applies the problem's epilogue to float64 sums.
 
-    error: how far each sum may be off. arrays: those of the epilogue, in the order of `epilogue_arrays`.
+    error: how far each sum may be off. arrays: the epilogue's arrays, in the order of `epilogue_arrays`.
     """
     names = {tensor.name: broadcast(problem, tensor, array) for tensor, array in zip(problem.epilogue_arrays, arrays)}
     assert problem.epilogue is not None  # only a problem that has one is asked for its result

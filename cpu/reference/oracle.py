@@ -21,7 +21,7 @@ from tiling.tensor import Tensor
 def reference(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
     """The result of the problem's operator, in float64, in the shape of the part of y that is written.
 
-    x, w: (N,H,W,C) and (K,C/groups,R,S), or a and b in the problem's layout. arrays: those of the epilogue, in the
+    x, w: (N,H,W,C) and (K,C/groups,R,S), or a and b in the problem's layout. arrays: the epilogue's arrays, in the
     order of `epilogue_arrays`.
     """
     problem = problem.original

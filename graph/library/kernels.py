@@ -107,7 +107,7 @@ class Kernels:
     def compiled(
         self, works: Iterable[Work], schemes: Mapping[Problem, Any], progress: Callable[[Stage], None]
     ) -> Mapping[Work, Kernel]:
-        """A kernel for every different work, compiled on all cores. schemes: those of the products.
+        """A kernel for every different work, compiled on all cores. schemes: the products' schemes.
 
         Raises ToolchainError and CacheError, and what `search.flow.generate.kernel_for` raises where a scheme does not
         compile.

@@ -152,7 +152,7 @@ def _with_sum(value: Value, before: Value) -> Value:
 
 
 class _Reading:
-    """Turns a program's expression into an epilogue's. arrays: those of the epilogue, by name."""
+    """Turns a program's expression into an epilogue's. arrays: the epilogue's arrays, by name."""
 
     def __init__(self, model: Model, step: Step, reader: Step, statement: Statement, arrays: Mapping[str, str]):
         problem, program = step.work, reader.work

@@ -86,7 +86,8 @@ def program_header(
     """The header of a program's kernel.
 
     program, arrays: the lines that say what it computes, and of what. numbers: (name, largest value) of its extents.
-    scratch: bytes that SYMBOL_run asks for at most. parameters, run: those of both functions; extents come last.
+    scratch: bytes that SYMBOL_run asks for at most.
+    parameters, run: the parameters of SYMBOL and of SYMBOL_run; extents come last.
     """
     extents = bool(numbers)
     text: str = TEMPLATES.get_template("program.h.j2").render(

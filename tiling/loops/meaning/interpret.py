@@ -87,8 +87,8 @@ def interpret(
 ) -> None:
     """Runs `kernel` on these arrays, one for each of its `arrays`. What it writes is in them afterwards.
 
-    numbers: those of the kernel. threads: how many run it, one after the other from barrier to barrier. asked: gets
-    what prefetches ask for.
+    numbers: a value for each of its `numbers`. threads: how many run it, one after the other from barrier to barrier.
+    asked: gets what prefetches ask for.
     """
     workers = Workers(kernel.barriers)
     functions = {function.name: function for function in kernel.functions}

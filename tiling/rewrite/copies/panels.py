@@ -20,7 +20,7 @@ LARGEST_PANEL = 4 << 20
 
 @dataclass(frozen=True)
 class PanelPlan:
-    """elements: those of the largest part that is staged. kept: all tasks of a core read the same part."""
+    """elements: how many the largest staged part has. kept: all tasks of a core read the same part."""
 
     elements: int
     kept: bool

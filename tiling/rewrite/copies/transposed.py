@@ -278,7 +278,7 @@ class _ByLine(_Copy):
     columns beyond the image.
 
     lines: the lines of a channel, and the pixels of a line. left: columns of zeros before a line of so many `columns`.
-    all_blocks: those of all groups.
+    all_blocks: the blocks of all groups.
     """
 
     lines: tuple[int, ...]
