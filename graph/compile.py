@@ -18,7 +18,7 @@ from cpu.runtime.output import readers_may_leave, write
 from cpu.runtime.plural import plural
 from graph.calls.compiled import CompiledModel, Explained
 from graph.calls.differences import apart
-from graph.calls.turns import random_inputs
+from graph.calls.random_inputs import random_inputs
 from graph.library.kernels import by_dtype, products_of
 from graph.model.language import ModelError
 from graph.plan import ALGORITHMS, Plan, works_of
@@ -34,8 +34,8 @@ T = TypeVar("T")
 _TIMED_CALLS = 5  # calls in which each step is timed
 _CALLS = 20  # the most calls that are timed
 _TIMED = 2.0  # the most seconds for these calls
-# Operations in products of a model that is checked unasked: onnx's reference takes a second for so many.
-CHECKED_FLOPS = 1 << 28
+# Operations (`graph.check.reference_work`) of a model that is checked unasked: onnx's reference takes some 0.1 s.
+CHECKED = 1 << 28
 
 
 @ending("interrupted", wrong=(ModelError,))
@@ -73,24 +73,23 @@ def told(options: argparse.Namespace) -> str:
         began = time.monotonic()
         model = replace(plan, progress=progress).built(graph)
         compiled = time.monotonic() - began
+        written = model.save(options.emit) if options.emit else ()  # before comparisons, which may take minutes
         transformed = sum(_is_winograd(each) for each in model.explained)
         if transformed:
             direct = replace(plan, progress=progress, algorithm="direct", tune="model").built(graph)
     error = _error(model, direct) if transformed else None
-    flops = sum(each.flops for each in model.explained)
-    checked: float | str = "not made: --check compares the outputs with onnx's reference, which takes a while"
-    if options.check or flops <= CHECKED_FLOPS:
-        from graph.check import reference_error
+    from graph.check import reference_error, reference_work
 
+    checked: float | str = "not made: --check compares the outputs with onnx's reference, which takes a while"
+    if options.check or reference_work(graph.steps) <= CHECKED:
         checked = reference_error(plan.proto, plan.known, model)
-    written = model.save(options.emit) if options.emit else ()
     facts = {
         "name": model.name,
         "inputs": {array.name: [array.dtype, *array.shape] for array in model.inputs},
         "outputs": {array.name: [array.dtype, *array.shape] for array in model.outputs},
         "kernels": len(model.explained),
         "products": sum(each.product for each in model.explained),
-        "flops": flops,
+        "flops": sum(each.flops for each in model.explained),
         "weight_bytes": model.weight_bytes,
         "arena_bytes": model.arena_bytes,
         "arena_least": model.arena_least,

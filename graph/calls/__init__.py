@@ -2,9 +2,10 @@
 
 Read in this order:
 
-    arguments    the arrays of a call: in order, with the wanted dtypes and shapes
-    compiled     a compiled model, and the folder that it is saved in
-    open_model   a model with open dims: compiled for each call's shapes, once
-    turns        times models in turns in one process, step by step
-    differences  how much the arrays of two ways to compute differ
+    arguments      the arrays of a call: in order, with the wanted dtypes and shapes
+    compiled       a compiled model, and the folder that it is saved in
+    open_model     a model with open dims: compiled for each call's shapes, once
+    random_inputs  random inputs of a compiled model
+    turns          times models in turns in one process, step by step
+    differences    how much the arrays of two ways to compute differ
 """

@@ -6,8 +6,20 @@ import numpy as np
 
 
 def apart(y: np.ndarray, other: np.ndarray) -> float:
-    """The largest difference, relative to the largest number; infinite for a NaN, and where whole numbers differ."""
+    """The largest difference, relative to the largest finite number.
+
+    Infinite where shapes, whole numbers, or the places of NaNs and infinities differ.
+    """
+    if y.shape != other.shape or not np.array_equal(_beyond(y), _beyond(other), equal_nan=True):
+        return float("inf")
     if y.dtype.kind != "f":
-        return 0.0 if np.array_equal(y, other) else float("inf")
-    found = float(np.max(np.abs(y - other), initial=0) / (np.max(np.abs(other), initial=0) or 1))
-    return found if found == found else float("inf")
+        return 0.0
+    finite = np.isfinite(other)
+    here, there = y[finite], other[finite]
+    with np.errstate(over="ignore"):  # of numbers at both ends of a dtype's range
+        return float(np.max(np.abs(here - there), initial=0) / (np.max(np.abs(there), initial=0) or 1))
+
+
+def _beyond(values: np.ndarray) -> np.ndarray:
+    """What must be equal: whole numbers; of floats the NaNs and infinities, with 0 for all others."""
+    return values if values.dtype.kind != "f" else np.where(np.isfinite(values), 0, values)

@@ -5,9 +5,8 @@ turns(folders=[one, other]) -> seconds[model][turn][step]
 
 from __future__ import annotations
 
-import numpy as np
-
-from graph.calls.compiled import CompiledModel, load_model
+from graph.calls.compiled import load_model
+from graph.calls.random_inputs import random_inputs
 
 
 def turns(*, folders: list[str], count: int) -> list[list[list[float]]]:
@@ -21,10 +20,3 @@ def turns(*, folders: list[str], count: int) -> list[list[list[float]]]:
             models[place](*inputs, out=out)  # so that the caches hold what this model itself leaves there
             found[place].append(models[place].times(*inputs, out=out).tolist())
     return found
-
-
-def random_inputs(model: CompiledModel, seed: int) -> list[np.ndarray]:
-    """Floats between 0 and 1; whole numbers 0, which are inside whatever they index."""
-    random = np.random.default_rng(seed)
-    wanted = [(array.shape, y.dtype) for array, y in zip(model.inputs, model.empty_inputs())]
-    return [random.random(s).astype(d) if d.kind == "f" else np.zeros(s, d) for s, d in wanted]

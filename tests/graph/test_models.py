@@ -311,13 +311,27 @@ def test_the_command_says_how_far_outputs_are_from_the_reference(tmp_path, capsy
     assert main([*words, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert 0 <= facts["reference_error"] < 1e-5 and facts["unchecked"] == ""
-    monkeypatch.setattr("graph.compile.CHECKED_FLOPS", 0)
+    monkeypatch.setattr("graph.compile.CHECKED", 0)
     assert main(words) == 0
     assert "check     not made: --check compares the outputs" in capsys.readouterr().out
     right = CompiledModel.__call__
     monkeypatch.setattr(CompiledModel, "__call__", lambda self, *x, **y: [each * 2 for each in right(self, *x, **y)])
     assert main([*words, "--check"]) == 0
     assert "outputs differ from those of onnx's reference by 1.0e+00 of the largest" in capsys.readouterr().out
+
+
+def test_a_library_is_written_before_it_is_compared(tmp_path, capsys, monkeypatch):
+    from graph.compile import main
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("graph.compile.rank_first", lambda *_: None)
+    monkeypatch.setattr("graph.check.reference_error", interrupted)
+    path, folder = tmp_path / "net.onnx", tmp_path / "folder"
+    path.write_bytes(residual_network().SerializeToString())
+    assert main([str(path), "--dim", "batch=2", "--check", "--emit", str(folder)]) == 130
+    assert load_model(folder).name == "net"
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ from cpu.runtime.processes.worker import CandidateError, Worker
 from graph import ModelError
 from graph.calls.compiled import CompiledModel
 from graph.calls.differences import apart
-from graph.calls.turns import random_inputs
+from graph.calls.random_inputs import random_inputs
 from graph.compile import dim
 from graph.plan import ALGORITHMS, Plan
 from search.commands.options import seconds, whole

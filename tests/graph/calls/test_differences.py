@@ -6,7 +6,7 @@ import pytest
 from graph.calls.differences import apart
 from graph.compile import _error
 
-INF = float("inf")
+INF, NAN = float("inf"), float("nan")
 
 
 @pytest.mark.parametrize(
@@ -15,9 +15,14 @@ INF = float("inf")
         ([1.0, 4.0], [1.5, 4.0], 0.125),
         ([0.0], [0.0], 0.0),
         ([0.5], [0.0], 0.5),
-        ([float("nan")], [1.0], INF),
+        ([NAN], [1.0], INF),
         ([1], [1], 0.0),
         ([1], [2], INF),
+        ([INF, -INF, NAN, 1.0], [INF, -INF, NAN, 2.0], 0.5),
+        ([INF], [-INF], INF),
+        ([1.0], [NAN], INF),
+        ([[1.0], [1.0]], [1.0], INF),
+        ([3e38], [3e38], 0.0),
     ],
 )
 def test_arrays_lie_so_far_apart(y, other, expected):

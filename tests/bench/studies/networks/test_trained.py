@@ -5,7 +5,7 @@ import pytest
 
 import bench.studies.networks.trained as trained
 from bench.studies.networks.models import in_turns
-from graph.calls.turns import random_inputs
+from graph.calls.random_inputs import random_inputs
 from graph.plan import Plan
 from tests.support.models.onnx_models import residual_network
 
