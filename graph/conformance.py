@@ -185,17 +185,19 @@ def _numbered(number: int) -> Outcome:
 
 
 def report(found: list[Outcome]) -> str:
-    """The counts, the reasons by how often they occur, and all wrong answers."""
+    """The counts, the reasons by how often they occur, and all wrong answers, each where there are any."""
     counts = Counter(outcome.ended for outcome in found)
     lines = [
         f"{plural(len(found), 'tests')}: " + ", ".join(f"{counts[kind]} {kind}" for kind in (PASSED, REFUSED, WRONG))
     ]
-    bound = sum(outcome.why == BOUND for outcome in found)
-    lines += [
-        f"Of those that passed, {bound} have no input but what decides shapes: bound, their outputs are constants."
-    ]
-    lines += ["", "Refused:", *(f"{len(names):5d}  {why}" for why, names in unsupported(found))]
-    lines += ["", "Wrong:", *(f"  {outcome.name}: {outcome.why}" for outcome in found if outcome.ended == WRONG)]
+    if bound := sum(outcome.why == BOUND for outcome in found):
+        lines += [
+            f"Of those that passed, {bound} have no input but what decides shapes: bound, their outputs are constants."
+        ]
+    refused = [f"{len(names):5d}  {why}" for why, names in unsupported(found)]
+    wrong = [f"  {outcome.name}: {outcome.why}" for outcome in found if outcome.ended == WRONG]
+    for heading, rows in (("Refused:", refused), ("Wrong:", wrong)):
+        lines += ["", heading, *rows] if rows else []
     return "\n".join(lines)
 
 

@@ -145,6 +145,14 @@ def test_a_page_that_cannot_be_written_leaves_the_report(capsys):
     assert printed.out.startswith("1 test: 0 passed, 1 refused, 0 wrong\n")
 
 
+def test_the_report_has_a_heading_where_something_stands_below_it(capsys):
+    assert main(["test_relu"]) == 0
+    assert capsys.readouterr().out == "2 tests: 2 passed, 0 refused, 0 wrong\n"
+    assert main(["test_nonzero_example"]) == 0
+    told = capsys.readouterr().out
+    assert "\n\nRefused:\n    1  " in told and "Wrong:" not in told and "Of those that passed" not in told
+
+
 def test_every_zeroth_test_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["--every", "0"])
