@@ -482,6 +482,20 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class Take:
+    """`name` is how often a counter in memory was taken before, until the end of the block. It counts to `count - 1`,
+    then begins again at 0.
+
+    One worker takes it for its group. What a group did before it waited and took, another group may see that takes
+    later and then waits.
+    """
+
+    name: str
+    counter: Address
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Barrier:
     """Every worker of this kind waits here for the others of its group."""
 
@@ -508,7 +522,7 @@ class Comment:
 Statement = (
     Alloc | For | If | Block | StagedPart | Team | Store | Let | Set | Define | Read | Decide | RaiseFlag
     | ClearFlag | View | Seen | Move | Do | Prefetch | Cursors | Aim | Advance | Tiles | Shape | Fence | Copy
-    | Commit | Wait | Barrier | Call | Comment
+    | Commit | Wait | Take | Barrier | Call | Comment
 )  # fmt: skip
 Body = tuple[Statement, ...]
 

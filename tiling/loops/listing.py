@@ -61,6 +61,7 @@ from tiling.loops.language import (
     Statement,
     Store,
     Stride,
+    Take,
     Team,
     Tiles,
     Value,
@@ -246,6 +247,8 @@ def _of_memory(statement: Statement) -> str:
             return f"copy {count} elements to {' from '.join(places)}{tests}"
         case Commit():
             return "commit"
+        case Take(name, counter, count):
+            return f"{name} = how often {_place(counter.buffer, counter.at)} was taken before, of {count} times"
         case Wait(pending):
             return f"wait until {pending} groups are pending" if pending else "wait"
     raise TypeError(f"{type(statement).__name__} is no statement of the loop language")

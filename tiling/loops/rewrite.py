@@ -39,6 +39,7 @@ from tiling.loops.language import (
     Statement,
     Store,
     Stride,
+    Take,
     Team,
     Value,
     View,
@@ -94,6 +95,8 @@ def with_own_values(statement: Statement, change: ChangeOperand) -> Statement:
     if isinstance(statement, Copy):
         target, source = (with_operands(each, change) for each in (statement.target, statement.source))
         return Copy(target, source, statement.count, statement.conditions)
+    if isinstance(statement, Take):
+        return Take(statement.name, with_operands(statement.counter, change), statement.count)
     if isinstance(statement, Call):
         return replace(statement, views=tuple(with_operands(view, change) for view in statement.views))
     return statement
@@ -243,6 +246,8 @@ def operands_of(statement: Statement) -> tuple[Operand, ...]:
         return (statement.address,)
     if isinstance(statement, Copy):
         return statement.target, statement.source
+    if isinstance(statement, Take):
+        return (statement.counter,)
     return statement.views if isinstance(statement, Call) else ()
 
 

@@ -30,6 +30,7 @@ from tiling.loops.language import (
     Seen,
     Set,
     Store,
+    Take,
     View,
 )
 from tiling.loops.rewrite import operands_of, parts_of
@@ -84,6 +85,8 @@ def stored_to(body: Body, effects: Effects = _NONE) -> Iterator[str]:
             yield statement.buffer
         elif isinstance(statement, Copy):
             yield statement.target.buffer
+        elif isinstance(statement, Take):
+            yield statement.counter.buffer
         elif isinstance(statement, Do):
             stored = _operands_stored_to(statement.invoke.instruction)
             operands = statement.invoke.operands
@@ -97,6 +100,8 @@ def loaded_from(body: Body, effects: Effects = _NONE) -> Iterator[str]:
     for statement in walk(body):
         if isinstance(statement, Copy):
             yield statement.source.buffer
+        elif isinstance(statement, Take):
+            yield statement.counter.buffer
         elif isinstance(statement, Call):
             yield from (place.buffer for place in compress(statement.views, effects[statement.function].reads))
         elif isinstance(statement, (Store, Let, Set, Read, Do)):

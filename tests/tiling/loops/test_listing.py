@@ -46,6 +46,7 @@ from tiling.loops.language import (
     Shape,
     Store,
     Stride,
+    Take,
     Tiles,
     View,
     Wait,
@@ -117,6 +118,7 @@ def invoke(name, **operands):
         (Commit(), "commit"),
         (Wait(), "wait"),
         (Wait(2), "wait until 2 groups are pending"),
+        (Take("before", Address("S", (K,)), 3), "before = how often S[k] was taken before, of 3 times"),
         (Barrier("warp"), "barrier of warps"),
         (Comment("the last row"), "# the last row"),
         (

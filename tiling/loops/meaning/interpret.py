@@ -61,6 +61,7 @@ from tiling.loops.language import (
     Statement,
     Store,
     Stride,
+    Take,
     Team,
     Tiles,
     Value,
@@ -343,6 +344,15 @@ def _place(address: Address, scope: Scope) -> Array:
     return scope.arrays[address.buffer].moved(address.buffer, scope.at(address.at))
 
 
+def _take(statement: Take, scope: Scope) -> None:
+    array, at = scope.arrays[statement.counter.buffer], scope.at(statement.counter.at)
+    place = array.place(at)
+    before = int(array.elements[place])
+    array.elements[place] = (before + 1) % statement.count
+    scope.numbers[statement.name] = before
+    scope.workers.take((array.name, place))
+
+
 def _nothing(statement: Statement, scope: Scope) -> None:
     """A fence or a comment changes no value."""
 
@@ -375,6 +385,7 @@ _RUN: dict[type, Callable[..., None]] = {
         Copy: _copy,
         Commit: _commit,
         Wait: _wait,
+        Take: _take,
         Barrier: _barrier,
     },
     **{Prefetch: _prefetch, Cursors: _cursors, Aim: _aim, Advance: _advance},

@@ -1,8 +1,9 @@
 """The workers of a kernel that runs: who is at work, who has waited for whom, and who has touched which byte since.
 
 Workers run one after the other here, so results say nothing of their order. What one of them writes and another one
-touches, with no barrier of a group of both in between, is a `Race`. A worker is the loops around it, from the outside:
-block 3, thread 7. What stands in no loop over threads, every thread of the group does.
+touches, with no barrier of a group of both in between, is a `Race`, unless both groups took a counter in between. A
+worker is the loops around it, from the outside: block 3, thread 7. What stands in no loop over threads, every thread of
+the group does.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ class Workers:
     barriers: whether a pass has placed barriers. If not, workers wait after each loop over them and nothing is checked.
     now: who is at work; () where one worker does all. waits: how often a group has waited. waited: which of these was
     the last one of each group. placed: the memory in which buffers have places, for each block and for the call.
+    taken: for each counter, the groups that took it, with the last wait of each before. seen: for each group these of
+    the counters that it took itself, with how often any had waited then.
     """
 
     barriers: bool = False
@@ -35,6 +38,8 @@ class Workers:
     waits: int = 0
     waited: dict[Worker, int] = field(default_factory=dict)
     placed: dict[Worker, Memory] = field(default_factory=dict)
+    taken: dict[Place, list[tuple[Worker, int]]] = field(default_factory=dict)
+    seen: dict[Worker, list[tuple[Worker, int, int]]] = field(default_factory=dict)
 
     def memory(self, shared: bool) -> Memory:
         """The memory in which a buffer has a place: the shared memory of this block, or the call's scratch memory."""
@@ -65,9 +70,24 @@ class Workers:
         for size in range(min(len(other), len(self.now)) + 1):
             group = other[:size]
             if group != self.now[:size]:
-                return False
+                break
             if self.waited.get(group, 0) > waits:
                 return True
+        return self.published(other, waits)
+
+    def take(self, counter: Place) -> None:
+        """The worker at work takes a counter for its group."""
+        group, before = self.now[:-1], self.taken.setdefault(counter, [])
+        self.seen.setdefault(group, []).extend((other, waits, self.waits) for other, waits in before)
+        before.append((group, self.waited.get(group, 0)))
+
+    def published(self, other: Worker, waits: int) -> bool:
+        """Whether another group waited after an action and took a counter, which this group took then and waited."""
+        for size in range(1, len(self.now) + 1):
+            here = self.waited.get(self.now[:size], 0)
+            for group, last, then in self.seen.get(self.now[:size], ()):
+                if other[: len(group)] == group and waits < last and then < here:
+                    return True
         return False
 
 

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tiling.loops.index import ZERO, Index, constant, variable
-from tiling.loops.language import THREAD, Alloc, Barrier, Buffer, For, If, Inside, Kernel, Load, Number, Seen, Store
+from tiling.loops.language import (
+    THREAD,
+    Address,
+    Alloc,
+    Barrier,
+    Buffer,
+    For,
+    If,
+    Inside,
+    Kernel,
+    Load,
+    Number,
+    Position,
+    Read,
+    Seen,
+    Store,
+    Take,
+)
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.workers import Race
 
@@ -109,6 +128,35 @@ def test_blocks_share_no_element_and_launches_follow_one_another():
     run(one_thread, over("b", "block", Alloc(OWN), store("own", ZERO, load("X", ZERO)), count=2))
     with pytest.raises(Race, match=r"block 1 thread 0 writes X\[0\], which block 0 thread 0 has written"):
         run(over("b", "block", over("t", "thread", store("X", ZERO), count=1), count=2))
+
+
+def blocks_that_take(*, publish=True, see=True, take=True) -> None:
+    """Two blocks leave a number each; who takes the counter last reads both."""
+    count, parts, last = (Buffer(name, (2,), ("i",), "s64") for name in ("count", "parts", "last"))
+    one = (Take("before", Address("count", (ZERO,)), 2), store("last", ZERO, Position(variable("before"))))
+    taking = over("t", "thread", *(one if take else (store("last", ZERO, Position(variable("b"))),)), count=1)
+    read = over("t", "thread", store("own", THREAD_, load("parts", constant(1) - THREAD_)), count=2)
+    wait, leave = Barrier("thread"), over("t", "thread", store("parts", variable("b")), count=1)
+    body = (
+        *(Alloc(replace(last, memory="shared")), Alloc(OWN), leave),
+        *([wait] if publish else []),
+        taking,
+        *([wait] if see else []),
+        *(Read("turn", load("last", ZERO)), If((Inside(variable("turn"), 1, 2),), (read,))),
+    )
+    arrays = {"count": np.zeros(2, np.int64), "parts": np.zeros(2, np.int64)}
+    interpret(Kernel((count, parts), (over("b", "block", *body, count=2),), barriers=True), arrays)
+    assert arrays["parts"].tolist() == [1, 1] and arrays["count"].tolist() == [0, 0]
+
+
+def test_blocks_that_take_a_counter_see_what_those_before_left():
+    blocks_that_take()
+
+
+@pytest.mark.parametrize("missing", ["publish", "see", "take"])
+def test_blocks_see_nothing_without(missing):
+    with pytest.raises(Race, match="reads"):
+        blocks_that_take(**{missing: False})
 
 
 def test_buffers_with_the_same_bytes_are_one():
