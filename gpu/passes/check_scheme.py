@@ -32,7 +32,8 @@ def check_scheme(scheme: Scheme) -> None:
     for place, s in enumerate(scheme.specifiers):
         if isinstance(s, (Vector, DotGroup)):
             raise SchemeError(f"{s}: vectors are a CPU's; a GPU's scheme without M ends with U")
-        if isinstance(s, (Rest, Tile)) and place < sums and s.dim in problem.reductions:
+        shared = of_matrices and isinstance(s, Tile) and s.worker == "block"
+        if isinstance(s, (Rest, Tile)) and place < sums and s.dim[0] in problem.reductions and not shared:
             raise SchemeError(f"{s}: {s.dim} is summed over, so on a GPU it loops inside S({output})")
         if isinstance(s, Lambda) and s.dim in problem.reductions:
             raise SchemeError(f"{s}: {s.dim} is summed over; compose output dims instead")
@@ -63,6 +64,11 @@ def _check_worker(scheme: Scheme, place: int, tile: Tile) -> None:
     if tile.worker not in _WORKERS:
         raise SchemeError(f"{tile}: workers of a scheme without M are {', '.join(_WORKERS)} on a GPU")
     before = scheme.specifiers[:place]
+    outputs = [s for s in before if isinstance(s, Tile) and s.dim[0] not in scheme.problem.reductions]
+    if tile.worker == "block" and tile.dim[0] in scheme.problem.reductions and outputs:
+        raise SchemeError(
+            f"{tile}: blocks that share a sum stand outside those that share outputs, such as {outputs[0]}"
+        )
     if tile.worker == "block" and not all(isinstance(s, Tile) and s.worker == "block" for s in before):
         raise SchemeError(f"{tile}: blocks stand outermost, together: put it first")
     inside = [s for s in scheme.specifiers[place + 1 :] if isinstance(s, (Rest, Tile, Lambda))]

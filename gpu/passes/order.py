@@ -14,9 +14,11 @@ from gpu.passes.matrices.fill_ahead import fill_ahead
 from gpu.passes.matrices.load_ahead import load_ahead
 from gpu.passes.matrices.load_matrices import load_matrices
 from gpu.passes.matrices.multiply_matrices import multiply_matrices
+from gpu.passes.matrices.share_sums import parts_of, share_sums
 from gpu.passes.matrices.stage_matrices import stage_matrices
 from gpu.passes.matrices.store_pairs import store_pairs
 from gpu.passes.matrices.swizzle import swizzle
+from gpu.passes.matrices.unroll_copies import unroll_copies
 from gpu.passes.memory.allocate_shared import allocate_shared
 from gpu.passes.memory.place_barriers import place_barriers
 from gpu.passes.memory.stage_tiles import stage_tiles
@@ -30,7 +32,9 @@ from gpu.passes.threads.bind_points import bind_points
 from gpu.passes.threads.bind_threads import bind_threads
 from gpu.passes.threads.combine_lanes import combine_lanes
 from gpu.passes.threads.elect_threads import elect_threads
+from gpu.passes.threads.skip_blocks import skip_blocks
 from gpu.passes.threads.split_launches import split_launches
+from gpu.passes.threads.state_conditions import state_conditions
 from gpu.passes.values.add_zeros import add_zeros
 from gpu.passes.values.compute_in_f32 import compute_in_f32
 from gpu.passes.values.guard_gathers import guard_gathers
@@ -66,6 +70,7 @@ def _has_matrix(scheme: Scheme) -> bool:
 SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("compute in f32", compute_in_f32),
     Pass("bind blocks", lambda kernel, _: bind_blocks(kernel)),
+    Pass("state conditions", lambda kernel, _: state_conditions(kernel), lambda scheme: parts_of(scheme) > 1),
     Pass("bind threads", lambda kernel, _: bind_threads(kernel)),
     Pass("stage tiles", stage_tiles, lambda scheme: not _has_matrix(scheme)),
     Pass("stage matrices", stage_matrices, _has_matrix),
@@ -74,10 +79,13 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("fill ahead", fill_ahead, _has_matrix),
     Pass("add zeros", lambda kernel, _: add_zeros(kernel)),
     Pass("multiply matrices", multiply_matrices, _has_matrix),
+    Pass("share sums", share_sums, lambda scheme: parts_of(scheme) > 1),
     Pass("load matrices", load_matrices, _has_matrix),
     Pass("load ahead", lambda kernel, _: load_ahead(kernel), _has_matrix),
     Pass("store pairs", lambda kernel, _: store_pairs(kernel), _has_matrix),
+    Pass("unroll copies", lambda kernel, _: unroll_copies(kernel), _has_matrix),
     Pass("swizzle", lambda kernel, _: swizzle(kernel), _has_matrix),
+    Pass("skip blocks", skip_blocks, _has_matrix),
     Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
     Pass("place barriers", lambda kernel, _: place_barriers(kernel)),
 )

@@ -41,6 +41,7 @@ from tiling.loops.language import (
     Register,
     Statement,
     Store,
+    Take,
     Wait,
 )
 from tiling.loops.values import dtype_of
@@ -103,6 +104,8 @@ class GpuPrinter:
                 return [f"copy_async_{count * size}({self.operand(target)}, {self.operand(source)}, {inside});"]
             case Commit():
                 return ["cp_async_commit();"]
+            case Take(name, counter, count):
+                return [f"const int {name} = take_semaphore({self.operand(counter)}, {count});"]
             case Wait(pending):
                 return [f"cp_async_wait({pending});"]
             case Comment(text):
@@ -117,7 +120,7 @@ class GpuPrinter:
             if loop.stop.offset < all_of_them.get(loop.name, 0):
                 first = loop.stop.offset == 1
                 return [f"if ({loop.name} {'== 0' if first else f'< {loop.stop.offset}'}) {{", *_indented(inside), "}"]
-            simple = not any(isinstance(s, (Alloc, Define, Let, Read)) for s in loop.body)
+            simple = not any(isinstance(s, (Alloc, Define, Let, Read, Take)) for s in loop.body)
             return inside if simple else ["{", *_indented(inside), "}"]
         name, advance = loop.name, f"++{loop.name}" if loop.step == 1 else f"{loop.name} += {loop.step}"
         head = f"for ({self.integer} {name} = {number(loop.start)}; {name} < {number(loop.stop)}; {advance}) {{"

@@ -11,11 +11,14 @@ from gpu.codegen.emit import VERSION, emit, is_pipeline
 from gpu.codegen.loops.emit import emit_launch
 from gpu.codegen.program import Source
 from gpu.passes.check_scheme import check_scheme
+from gpu.passes.facts.reading import elements
 from gpu.passes.facts.registers import blocks_at_once
 from gpu.passes.facts.workers import launches
 from gpu.passes.matrices.check_matrix import is_staged_once
+from gpu.passes.matrices.share_sums import COUNTS
 from gpu.passes.memory.allocate_shared import shared_bytes, step_bytes
 from gpu.passes.order import scheme_forms
+from tiling.loops.language import Alloc
 from tiling.loops.lowering.show import show
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, SchemeError
@@ -49,7 +52,9 @@ def emit_loops(scheme: Scheme) -> Source:
     """The text and its launch. Raises SchemeError for a scheme that is no kernel of a GPU's blocks and threads."""
     *_, (_, kernel) = scheme_forms(scheme)
     x, w, y, *others = kernel.arrays
-    kernel = replace(kernel, arrays=(x, w, *others, y))  # the output last
+    counts = [buffer for buffer in others if buffer.name == COUNTS]
+    others = [buffer for buffer in others if buffer not in counts]
+    kernel = replace(kernel, arrays=(x, w, *others, y, *counts))  # the output last
     (loop,) = launches(kernel)
     symbol = symbol_of(scheme.problem)
     matrices = isinstance(scheme.specifiers[-1], Matrix)
@@ -61,8 +66,10 @@ def emit_loops(scheme: Scheme) -> Source:
             f"make what S(…) stages smaller"
         )
     text = "\n".join([*_heading(scheme), *lines, ""])
-    sizes = (launch.grid.offset, launch.threads, launch.shared_bytes, len(kernel.arrays))
-    return Source(symbol, text, *sizes, scheme, elements=True, step_bytes=step_bytes(loop))
+    sizes = (launch.grid.offset, launch.threads, launch.shared_bytes, 3 + len(others))
+    source = Source(symbol, text, *sizes, scheme, elements=True, step_bytes=step_bytes(loop))
+    left = sum(elements(s.buffer) for s in kernel.body if isinstance(s, Alloc))
+    return replace(source, semaphores=sum(map(elements, counts)), partial_sums=left)
 
 
 def _heading(scheme: Scheme) -> list[str]:

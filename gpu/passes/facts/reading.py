@@ -25,6 +25,7 @@ from tiling.loops.language import (
     Register,
     Statement,
     Store,
+    Take,
 )
 from tiling.loops.nests import most_trips
 from tiling.loops.quotients import joined
@@ -63,7 +64,7 @@ def touched(body: Body) -> set[str]:
             found.update(part.name for part in parts_of(operand) if isinstance(part, Register))
         if isinstance(statement, Alloc):
             found.add(statement.buffer.name)
-        elif isinstance(statement, (Let, Read, Define)):
+        elif isinstance(statement, (Let, Read, Define, Take)):
             found.add(statement.name)
     return found
 

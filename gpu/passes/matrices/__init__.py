@@ -8,8 +8,10 @@ Read in this order:
     copy_asynchronously  numbers of 16 and 32 bits by cp.async
     fill_ahead           rings of stages
     multiply_matrices    tiles of a warp on its lanes, products by mma.sync
+    share_sums           parts of sums by several blocks
     load_matrices        words of lanes by ldmatrix
     load_ahead           the next part's words while this one is multiplied
     store_pairs          neighbours that a lane holds in one access
+    unroll_copies        what a thread copies, at fixed distances
     swizzle              rows of a tile in different banks
 """

@@ -28,9 +28,8 @@ BANK_CHUNKS = 8  # that the 32 banks serve at once
 def swizzle(kernel: Kernel) -> Kernel:
     """The kernel with swizzled tiles."""
     by_word = {load.buffer for statement in walk(kernel.body) for load in loads_of(statement)}
-    tiles = {
-        name: _Tile(buffer, name in by_word) for name, buffer in buffers_of(kernel).items() if buffer.memory == "shared"
-    }
+    matrices = {name: b for name, b in buffers_of(kernel).items() if b.memory == "shared" and len(b.shape) > 1}
+    tiles = {name: _Tile(buffer, name in by_word) for name, buffer in matrices.items()}
     swizzled = {name: tile for name, tile in tiles.items() if tile.pattern > 1}
 
     def body(block: Body, known: Divisors) -> Body:

@@ -7,10 +7,10 @@
       acc_s[0] += acc_s_each_parts[each]                        for each in 0..8:
                                                                   acc_s[0] += acc_s_each_parts[each]
 
-All barriers are derived; none is written by hand. A thread may read what it wrote itself, where equal loops give it the
-same points. In a loop of the team, the end of an iteration comes before the beginning of the next one. Arrays that
-share bytes of shared memory count as one array, but different stages of a ring do not. The result of an asynchronous
-copy may be read by other threads after its wait and a barrier. Source: RAW and WAR barriers of Triton.
+All barriers are derived. A thread may read what it wrote itself, where equal loops give it the same points. In a loop
+of the team, the end of an iteration comes before the beginning of the next one. Arrays that share shared memory count
+as one, but different stages of a ring do not. Other threads may read an asynchronous copy after its wait and a barrier.
+A block takes a counter behind a barrier. Source: RAW and WAR barriers of Triton.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from tiling.loops.language import (
     Kernel,
     Statement,
     Store,
+    Take,
     Wait,
 )
 from tiling.loops.rewrite import operands_of, parts_of, places, substituted
@@ -189,6 +190,8 @@ class _Placing:
 
     def accesses(self, statement: Statement, dealt: tuple[object, ...]) -> Iterator[_Access]:
         """The accesses to buffers that change. dealt: the loops around the statement that deal out points."""
+        if isinstance(statement, Take):  # other blocks see what was written, and this one what others wrote
+            yield from (_Access(name, (), True, ()) for name, b in self.buffers.items() if b.memory == "global")
         if isinstance(statement, Wait):
             yield from (_Access(name, (), True, (), lands=True) for name in self.copied if name in self.buffers)
         if isinstance(statement, Store) and statement.buffer in self.buffers:

@@ -2,10 +2,12 @@
 
 Read in this order:
 
-    split_launches  the kernel as launches, one after the other
-    bind_points     points of maps on threads, neighbours on neighbours
-    bind_blocks     a scheme's loops over blocks as the blocks of a launch
-    bind_threads    its loops over warps and lanes as threads, which stage together
-    combine_lanes   the results of threads combined: across lanes, then across warps
-    elect_threads   one thread where one store is enough
+    split_launches    the kernel as launches, one after the other
+    bind_points       points of maps on threads, neighbours on neighbours
+    bind_blocks       a scheme's loops over blocks as the blocks of a launch
+    state_conditions  conditions in place of flags
+    bind_threads      its loops over warps and lanes as threads, which stage together
+    skip_blocks       blocks that lie beyond an edge do nothing
+    combine_lanes     the results of threads combined: across lanes, then across warps
+    elect_threads     one thread where one store is enough
 """

@@ -40,6 +40,8 @@ MATRICES = "T(m,2)@block T(n,2)@block S(c) T(k,2) S(a) S(b) T(m,2)@warp T(n,2)@w
 OF_MATRICES = ("copy asynchronously", "multiply matrices", "load matrices", "swizzle")
 RING = "T(m,2)@block T(n,2)@block S(c) T(k,8) S(a, 3) S(b, 3) T(m,2)@warp T(n,2)@warp U(k,2) U(m,4) U(n,8) M(m16n8k16)"
 PRODUCT = matmul(m=128, n=128, k=64)
+SHARED = matmul(m=128, n=32, k=128, dtype="f16")
+PARTS = "T(k,2)@block T(m,4)@block S(c) T(k,2) S(a, 2) S(b, 2) T(m,2)@warp T(n,2)@warp U(k,2) U(n,2) M(m16n8k16)"
 SCHEMES: dict[str, tuple[Problem, str]] = {
     "compute in f32": (matmul(m=128, n=128, k=64, dtype="f16"), TILES),
     "bind blocks": (PRODUCT, TILES),
@@ -52,6 +54,12 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
     ),
     **{name: (matmul(m=128, n=128, k=64, dtype="f16"), MATRICES) for name in OF_MATRICES},
     **{name: (matmul(m=256, n=256, k=256, dtype="f16"), RING) for name in ("fill ahead", "load ahead")},
+    **{name: (SHARED, PARTS) for name in ("state conditions", "share sums")},
+    "unroll copies": (matmul(m=256, n=256, k=256, dtype="f16", transpose_b=True), RING),
+    "skip blocks": (
+        matmul(m=300, n=64, k=32, dtype="f16"),
+        "T(m,2)@block T(n,2)@block T(m,8)@block S(c) T(k,1) S(a) S(b) T(m,2)@warp U(k,2) U(n,4) M(m16n8k16)",
+    ),
     "store pairs": (
         fused(matmul(m=40, n=44, k=64, dtype="bf16"), "relu(y + bias[n]) + z[m,n]"),
         "T(m,2)@block S(c) T(k,4) S(a) S(b) T(m,2)@warp U(n,6) M(m16n8k16)",

@@ -68,11 +68,12 @@ def test_a_pipeline_makes_what_it_reads():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RINGS)
+@pytest.mark.parametrize("name", [*RINGS, "matrices, a sum that blocks share"])
 def test_nothing_is_one_too_many(name):
     scheme = scheme_of(name)
     text = emit_loops(scheme).text
-    found = list(re.finditer(r"(__syncthreads|cp_async_commit|cp_async_wait|copy_async_\d+|mma_\w+)\(.*\);", text))
+    calls = r"__syncthreads|cp_async_commit|cp_async_wait|copy_async_\d+|mma_\w+|store_sums|add_sums"
+    found = list(re.finditer(rf"({calls})\(.*\);", text))
     assert found
     for place in found:
         assert not survives(scheme, text[: place.start()] + text[place.end() :]), place[0]
@@ -93,7 +94,7 @@ def test_a_ring_of_one_stage_fewer_is_found():
     assert not survives(scheme, text.replace("% 3)", "% 2)"))
 
 
-@pytest.mark.parametrize("name", ["matrices in a ring", "matrices loaded ahead"])
+@pytest.mark.parametrize("name", ["matrices in a ring", "matrices loaded ahead", "matrices, a sum that blocks share"])
 @pytest.mark.parametrize("kind", [Barrier, Wait, Commit])
 def test_the_interpreter_misses_each_of_them(name, kind):
     """Without it a thread reads what nothing has brought there, or what others may not have."""

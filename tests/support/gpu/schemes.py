@@ -102,6 +102,14 @@ _CASES = {
         matmul(m=9, n=16, k=88, dtype="f16"),
         "S(c) T(k,3) S(a, 2) S(b, 2) T(m,1)@warp U(k,2) U(n,2) M(m16n8k16)",
     ),
+    "matrices, a sum that blocks share": (
+        fused(matmul(m=17, n=16, k=62, dtype="f16"), "relu(y + bias[n])"),
+        "T(k,2)@block T(m,2)@block S(c) T(k,2) S(a, 2) S(b, 2) T(m,1)@warp U(n,2) M(m16n8k16)",
+    ),
+    "matrices, a block beyond the edge": (
+        matmul(m=40, n=16, k=16, dtype="bf16", transpose_b=True),
+        "T(m,2)@block T(n,1)@block T(m,2)@block S(c) T(k,1) S(a) S(b) T(m,1)@warp U(n,2) M(m16n8k16)",
+    ),
     "matrices of a convolution": (
         conv2d(n=1, c=4, h=5, w=3, k=9, r=3, s=1, padding=((1, 1), (0, 0)), dtype="f16", filters="krsc"),
         "S(y) T(rsc,1) S(x) S(w) T(nhw,1)@warp U(k,2) M(nhw16k8rsc16)",
@@ -152,5 +160,6 @@ def interpreted(scheme: Scheme, kernel: Kernel) -> np.ndarray:
     kept = {buffer.name: buffer.dtype for buffer in kernel.arrays}
     arrays = {name: to_bits(x, dtype).astype(NUMPY[kept[name]]) for name, x, dtype in zip(names, given, dtypes)}
     y = np.zeros(problem.output.shape, NUMPY[problem.output_dtype])
-    interpret(kernel, arrays | {"Y": y})
+    more = {b.name: np.zeros(b.shape, NUMPY[b.dtype]) for b in kernel.arrays if b.name not in (*arrays, "Y")}
+    interpret(kernel, arrays | more | {"Y": y})
     return from_bits(y, problem.output_dtype)

@@ -1,0 +1,95 @@
+"""Unrolls the copies of a thread, so that each lies a fixed distance behind the first one.
+
+    for element in 8*thread..4096 by 1024:
+      copy 8 elements to X_tile[…, element / 32, element % 32] from X[m_1 + element / 32, ahead + element % 32]
+    ->
+    for round in 0..4096 by 1024, unrolled:
+      copy 8 elements to X_tile[…, 8*thread / 32 + round / 32, 8*thread % 32] from X[m_1 + …, …]
+
+Then a thread needs one address for all of them, and the compiler knows how many there are. The pass applies where all
+threads copy equally often, and no edge of an array is among what they copy. Source: unrolled iterators of CUTLASS.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from gpu.passes.facts.divisors import Divisors, divisor, known_after, known_inside
+from gpu.passes.facts.neighbours import ELEMENT
+from gpu.passes.facts.workers import THREAD, THREADS_OF_BLOCK
+from tiling.loops.index import ZERO, Index, applied, constant, variable
+from tiling.loops.language import Address, Body, Condition, Copy, For, Inside, Kernel, Statement
+from tiling.loops.walk import with_blocks
+
+ROUND = "round"
+_MOST = 8  # copies that are unrolled: more would keep too many addresses where each has one of its own
+# Copies with conditions of their own stay in loops. With tiles of 32 x 32 a warp on sm_80, products of tf32
+# with rows of 4093 took 96 registers for 72 and spilled 32 bytes, of f16 with rows of 4088 8 bytes.
+
+
+def unroll_copies(kernel: Kernel) -> Kernel:
+    """The kernel with unrolled copies."""
+
+    def body(block: Body, threads: int, known: Divisors) -> Body:
+        found: list[Statement] = []
+        for statement in block:
+            known = known_after(statement, known)
+            inside = threads
+            if isinstance(statement, For):
+                inside = statement.stop.offset if statement.kind == THREADS_OF_BLOCK else threads
+                statement = _unrolled(statement, threads, known)
+            found.append(with_blocks(statement, partial(body, threads=inside, known=known_inside(statement, known))))
+        return tuple(found)
+
+    return replace(kernel, body=body(kernel.body, 0, {}))
+
+
+def _unrolled(loop: For, threads: int, known: Divisors) -> For:
+    """The loop over the elements that a thread copies, unrolled; any other loop as it is."""
+    copy, size = loop.body[0], loop.stop.offset
+    if loop.name != ELEMENT or not isinstance(copy, Copy) or any(map(_is_of_element, copy.conditions)):
+        return loop
+    first = variable(THREAD) * copy.count
+    begin = loop.start - first
+    if not begin.is_constant or loop.step != threads * copy.count or size % loop.step:
+        return loop
+    if size - begin.offset > _MOST * loop.step:
+        return loop
+    place, known = first + variable(ROUND), {**known, ROUND: loop.step}
+
+    def at(index: Index) -> Index:
+        return _apart(index.replaced({ELEMENT: place}), known)
+
+    to, source = (Address(a.buffer, tuple(map(at, a.at))) for a in (copy.target, copy.source))
+    each = replace(copy, target=to, source=source)
+    return For(ROUND, begin, constant(size), loop.step, (each,), "unrolled")
+
+
+def _is_of_element(condition: Condition) -> bool:
+    return not isinstance(condition, Inside) or ELEMENT in condition.index.names()
+
+
+def _apart(index: Index, known: Divisors) -> Index:
+    """The same index, where summands that a divisor divides stand outside of quotients and remainders."""
+    found = constant(index.offset)
+    for term, coefficient in index.terms:
+        if isinstance(term, str):
+            found = found + variable(term) * coefficient
+            continue
+        left, by = _apart(term.left, known), term.right
+        value = applied(term.operation, left, by)
+        if term.operation in "/%" and by.is_constant:
+            value = _divided(left, by.offset, term.operation, known)
+        found = found + value * coefficient
+    return found
+
+
+def _divided(index: Index, by: int, operation: str, known: Divisors) -> Index:
+    summands = [Index((term,)) for term in index.terms] + [constant(index.offset)]
+    whole = [each for each in summands if divisor(each, known) % by == 0]
+    rest = sum((each for each in summands if each not in whole), ZERO)
+    if rest.offset < 0 or any(coefficient < 0 for _, coefficient in rest.terms):
+        return applied(operation, index, constant(by))
+    left = applied(operation, rest, constant(by))
+    return left if operation == "%" else sum((applied("/", each, constant(by)) for each in whole), left)
