@@ -9,23 +9,28 @@ NVRTC compiles each schedule; no GPU is needed.
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bench.report.files import check_writable, write
+from bench.run.ending import ending
 from cpu.runtime.compiler.toolchain import ToolchainError
 from cpu.runtime.machine.host import host
+from cpu.runtime.options import Parser
+from search.commands.options import whole
 from search.evaluator.gpu.backend import GpuBackend, gpu_target
 from search.space.explain import aligned
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem
-from tiling.scheme.specifiers import SchemeError
 
 DTYPES = ("f16", "bf16", "tf32")
+
+
+class FileError(RuntimeError):
+    """A file of schedules that cannot be read; the message says which and why."""
 
 
 def problems(dtype: str) -> dict[str, Problem]:
@@ -59,7 +64,7 @@ class Schedule:
 
 
 def measured(names: Sequence[str], dtype: str, device: str, every: int) -> Iterator[Schedule]:
-    """What every so manieth schedule of each problem takes. Raises ToolchainError, SchemeError."""
+    """What every Nth schedule of each problem takes. Raises ToolchainError, SchemeError."""
     backend = GpuBackend(gpu_target("cuda-twin", dtype, device))
 
     def of(problem: str, scheme) -> Schedule:
@@ -99,26 +104,36 @@ def _changed(value: float, before: float | None) -> str:
     return f"{value}" if before is None or value == before else f"{value} ({value - before:+.4g})"
 
 
+def earlier(path: Path) -> list[Schedule]:
+    """The schedules that `--json` wrote. Raises FileError."""
+    try:
+        found = [Schedule(**each) for each in json.loads(path.read_text(encoding="utf-8"))]
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror or error}") from None
+    except (ValueError, TypeError):
+        raise FileError(f"{path} holds no schedules: give a file that --json wrote") from None
+    return found
+
+
+@ending("interrupted: nothing is written", ToolchainError, FileError)
 def main(arguments: list[str] | None = None) -> int:
-    """Prints the table and returns the exit code. 1: there is no NVRTC, or no such file or device."""
-    parser = argparse.ArgumentParser(
+    """Prints the table and returns the exit code. 1: there is no NVRTC, or a file cannot be read or written."""
+    parser = Parser(
         "python -m bench.schedules", description="Prints what each schedule of a GPU takes; needs NVRTC, but no GPU."
     )
     parser.add_argument("--problem", nargs="+", choices=list(problems("f16")), default=list(problems("f16")))
     parser.add_argument("--dtype", nargs="+", choices=DTYPES, default=list(DTYPES))
     parser.add_argument("--device", nargs="+", default=["A100", "H200"])
-    parser.add_argument("--every", type=int, default=1, help="only every so manieth schedule")
-    parser.add_argument("--json", type=Path, help="write what was found to this file")
-    parser.add_argument("--before", type=Path, help="compare with what --json wrote")
+    parser.add_argument("--every", type=whole, default=1, metavar="N", help="only every Nth schedule; default 1: all")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found to this file")
+    parser.add_argument("--before", type=Path, metavar="FILE", help="compare with what --json wrote")
     given = parser.parse_args(arguments)
-    try:
-        before = [Schedule(**each) for each in json.loads(given.before.read_text())] if given.before else []
-        pairs = [(dtype, device) for dtype in given.dtype for device in given.device]
-        now = [each for dtype, device in pairs for each in measured(given.problem, dtype, device, given.every)]
-        if given.json:
-            given.json.write_text(json.dumps([asdict(each) for each in now], indent=0))
-    except (ToolchainError, SchemeError, OSError, ValueError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    before = earlier(given.before) if given.before else []
+    if given.json:
+        check_writable(given.json)
+    pairs = [(dtype, device) for dtype in given.dtype for device in given.device]
+    now = [each for dtype, device in pairs for each in measured(given.problem, dtype, device, given.every)]
+    if given.json:
+        write(given.json, json.dumps([asdict(each) for each in now], indent=0))
     print(table(now, before))
     return 0

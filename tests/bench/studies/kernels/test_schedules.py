@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+import pytest
+
+from bench.studies.kernels import schedules
 from bench.studies.kernels.schedules import Schedule, main, table
 from tests.support.gpu.compiling import needs_nvrtc
 
@@ -32,4 +35,37 @@ def test_a_run_is_compared_with_itself(tmp_path, capsys):
 
 def test_a_file_that_is_not_there_is_named(capsys):
     assert main(["--before", "nowhere.json"]) == 1
-    assert "nowhere.json" in capsys.readouterr().err
+    assert capsys.readouterr().err == "cannot read nowhere.json: No such file or directory\n"
+
+
+@pytest.mark.parametrize("text", ['[{"a": 1}]', "3", "[3]", "", "{", '{"a": 1}', "\xff"])
+def test_a_file_of_something_else_is_one_sentence(text, tmp_path, capsys):
+    path = tmp_path / "other.json"
+    path.write_text(text, encoding="latin-1")
+    assert main(["--before", str(path)]) == 1
+    assert capsys.readouterr().err == f"{path} holds no schedules: give a file that --json wrote\n"
+
+
+@pytest.mark.parametrize("number", ["0", "-2", "x"])
+def test_every_takes_a_number_of_at_least_1(number, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([f"--every={number}"])
+    said = f"argument --every: {number!r} is not a whole number of at least 1; see --help\n"
+    assert ended.value.code == 2 and capsys.readouterr().err == f"python -m bench.schedules: error: {said}"
+
+
+def test_where_nothing_can_be_written_nothing_is_compiled(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(schedules, "measured", lambda *given: pytest.fail("it compiles"))
+    (tmp_path / "file").touch()
+    path = tmp_path / "file" / "new.json"
+    assert main(["--json", str(path)]) == 1
+    assert capsys.readouterr().err.startswith(f"cannot write {path}: ")
+
+
+def test_an_interruption_is_one_sentence(capsys, monkeypatch):
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(schedules, "measured", interrupted)
+    assert main([]) == 130
+    assert capsys.readouterr().err == "interrupted: nothing is written\n"
