@@ -59,16 +59,15 @@ def in_memory(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def to_bits(array: np.ndarray, dtype: str) -> np.ndarray:
-    """Floats as a contiguous array of `dtype`, rounded to nearest even. bf16 becomes uint16; tf32 keeps all of f32.
+    """Numbers as a contiguous array of `dtype`, rounded to nearest even. bf16 becomes uint16; tf32 keeps all of f32.
 
-    Whole numbers saturate: a value beyond their range becomes the nearest end of it.
+    Whole numbers saturate: a value beyond their range becomes the nearest end of it, and NaN the least number.
     """
     array = np.ascontiguousarray(array)
     if dtype == "f16":
         return array.astype(np.float16)
     if dtype in ELEMENTS and ELEMENTS[dtype].numpy.kind in "iu" and not ELEMENTS[dtype].named:
-        limits = np.iinfo(ELEMENTS[dtype].numpy)
-        return np.asarray(np.clip(np.rint(array), limits.min, limits.max), ELEMENTS[dtype].numpy)
+        return _saturated(array, ELEMENTS[dtype].numpy)
     if dtype != "bf16":
         return array.astype(np.float32)
     if array.dtype == np.uint16:
@@ -76,6 +75,20 @@ def to_bits(array: np.ndarray, dtype: str) -> np.ndarray:
     bits = array.astype(np.float32).view(np.uint32)
     rounded = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
     return np.where(np.isnan(array), np.uint16(0x7FFF), rounded)
+
+
+def _saturated(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Numbers as whole numbers of `dtype`, the nearest end of its range for what lies beyond it."""
+    ends = np.iinfo(dtype)
+    if array.dtype.kind in "iub":
+        own = np.iinfo(array.dtype) if array.dtype.kind != "b" else np.iinfo(np.uint8)
+        return np.asarray(np.clip(array, max(ends.min, own.min), min(ends.max, own.max)), dtype)
+    # f32 holds no 2**31 - 1, and f64 no 2**63 - 1: what rounds to 2**63 is beyond the range, and no cast may see it.
+    numbers = np.rint(array.astype(np.float64))
+    above, below = numbers >= float(ends.max), ~(numbers > float(ends.min))
+    found: np.ndarray = np.where(above | below, 0.0, numbers).astype(dtype)
+    found[above], found[below] = ends.max, ends.min
+    return found
 
 
 def from_bits(array: np.ndarray, dtype: str) -> np.ndarray:
