@@ -124,9 +124,9 @@ class _Bounder:
         for term, _ in test.index.terms if isinstance(test, Inside) else ():
             if not isinstance(term, Part) or term.operation not in ("/", "%"):
                 continue
+            by_pitch = term.right == constant(self.flat.pitch)
             # Prefetches every so many steps may count as many taps or channels.
-            of_pixels = all(self.dims[name] == self.flat.dim for name in term.left.names())
-            if term.right == constant(self.flat.pitch) and of_pixels:
+            if by_pitch and all(self.dims[name] == self.flat.dim for name in term.left.names()):
                 return term.left
         return None
 

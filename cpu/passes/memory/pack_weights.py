@@ -72,7 +72,10 @@ class _Packer:
 
     def beyond(self, condition: Condition, body: Body) -> bool:
         """Whether the condition only leaves out lanes beyond the last column, where the packed copy has zeros."""
-        loads = [part for s in body if isinstance(s, Store) for part in parts_of(s.value) if isinstance(part, Load)]
+        stores = [statement for statement in body if isinstance(statement, Store)]
+        if len(stores) < len(body):
+            return False
+        loads = [part for store in stores for part in parts_of(store.value) if isinstance(part, Load)]
         vectors = {load.buffer for load in loads if any("lane" in index.names() for index in load.at)}
         packed = vectors <= {WEIGHTS, ACCUMULATORS}
         return isinstance(condition, Inside) and condition.index.coefficient("lane") > 0 and packed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from unittest.mock import patch
 
@@ -9,14 +10,14 @@ import numpy as np
 import pytest
 
 from cpu.codegen.inside import facts_of
-from cpu.passes.control.bound_pixels import LINE
+from cpu.passes.control.bound_pixels import LINE, bound_pixels
 from cpu.passes.forms import product_forms
 from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR
 from tests.support.loops.loops import conditions, inputs, result, statements, sums
 from tests.support.loops.passes import packed
-from tiling.loops.index import Part
-from tiling.loops.language import Define, For, Kernel, Store
+from tiling.loops.index import Part, applied, constant, variable
+from tiling.loops.language import Block, Define, For, If, Inside, Kernel, Store
 from tiling.loops.lowering.nest import counter
 from tiling.loops.meaning.memory import Fault
 from tiling.operators import conv2d
@@ -130,3 +131,13 @@ def test_what_is_asked_for_every_so_many_taps_is_no_point():
     assert "r % 2" in {str(test.index) for test in conditions(found["prefetch"])}
     points = [s.index for s in statements(found[NAME]) if isinstance(s, Define)]
     assert [str(point) for point in points] == ["w", "w + 1"]
+
+
+def test_a_name_that_no_loop_has_may_be_divided_by_another_number():
+    """Such as that of a thread: only what is divided by the length of a row may be a point."""
+    problem, found = stages_of("T(hw,3) S(y) T(r,3) T(s,3) U(hw,5)")
+    store = next(s for s in statements(found["prefetch"]) if isinstance(s, Store))
+    test = Inside(applied("%", variable("thread"), constant(7)), 1, None)
+    other = Block("", (If((test,), (store,)),))
+    kernel = replace(found["prefetch"], body=(*found["prefetch"].body, other))
+    assert bound_pixels(kernel, problem).body == (*found[NAME].body, other)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from cpu.passes.memory.pack_weights import pack_weights
 from tests.support.loops.loops import conditions, inputs, statements
 from tests.support.loops.passes import PACKING, SAME, TILES, around, forms_by_name, packed
-from tiling.loops.language import Load, Store
+from tiling.loops.index import ZERO, constant
+from tiling.loops.language import For, If, Load, Store
 from tiling.loops.passes import LOWER
 from tiling.loops.rewrite import places
+from tiling.loops.walk import with_blocks
 from tiling.operators import conv2d, matmul
 
 
@@ -47,3 +52,26 @@ def test_lanes_beyond_the_last_column_multiply_zeros_where_they_share_their_x(pr
     found = packed(by_name[LOWER], by_name[PACKING], w)
     assert len(found) == 8 * w.size // 6 and sorted(found[found != 0]) == sorted(w[w != 0])
     assert [s for s in statements(after) if isinstance(s, Store)]
+
+
+def test_lanes_keep_their_test_where_more_than_products_stands_below_it():
+    """A loop beside the product may read anything by lanes."""
+    problem, text = matmul(m=3, n=6, k=2), "R(m) R(n) S(c) T(k,2) V(n,4)"
+    before, after = around(PACKING, problem, text)
+
+    def looped(body):
+        return tuple(
+            replace(s, body=(*s.body, For("again", ZERO, constant(1), 1, s.body)))
+            if isinstance(s, If) and any(isinstance(p, Load) and p.buffer == "W" for p in places(s.body))
+            else with_blocks(s, looped)
+            for s in body
+        )
+
+    (elements,) = next(b.shape for b in after.arrays if b.name == "W")
+    with_loop = replace(before, body=looped(before.body))
+    assert with_loop != before
+    masks = [
+        [c for c in conditions(k) if c.index.coefficient("lane")]
+        for k in (before, pack_weights(with_loop, problem, elements))
+    ]
+    assert len(masks[0]) == len(masks[1]) == 2
