@@ -50,7 +50,6 @@ ADDITION = "add_parts"
 MOST_PARTS = 256
 # Vectors of outputs that a thread adds up at a time: whole cache lines, which no other thread writes to.
 _VECTORS = 4
-_LINE = 64  # bytes of a cache line
 
 
 def shared_sum(scheme: Scheme) -> Tile | None:
