@@ -22,11 +22,10 @@ def nearest(value: float, dtype: str) -> int:
 @pytest.mark.parametrize("given", [np.float16, np.float32, np.float64])
 def test_whole_numbers_saturate(dtype, given):
     ends = [2.0**bits for bits in (7, 8, 15, 16, 31, 32, 63, 64)]
-    near = [sign * np.nextafter(given(end), given(to)) for end in ends for to in (0, np.inf) for sign in (1, -1)]
-    with np.errstate(over="ignore"):
-        values = np.array(
-            [0.5, 1.5, 2.5, -0.5, -1.5, 3e9, -3e9, 1e19, -1e19, 1e30, np.inf, -np.inf, *ends, *near], given
-        )
+    with np.errstate(over="ignore"):  # f16 has no 2**16
+        near = [sign * np.nextafter(given(end), given(to)) for end in ends for to in (0, np.inf) for sign in (1, -1)]
+        beyond = [3e9, -3e9, 1e19, -1e19, 1e30, np.inf, -np.inf]
+        values = np.array([0.5, 1.5, 2.5, -0.5, -1.5, *beyond, *ends, *near], given)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a cast of what lies beyond the range warns, and gives what the CPU likes
         found = to_bits(values, dtype)
