@@ -167,6 +167,8 @@ def _alloc(statement: Alloc, scope: Scope) -> None:
         made = scope.team[buffer.name] if scope.numbers[THREAD] else made
         scope.team[buffer.name] = made
     scope.arrays[buffer.name] = made
+    if made.memory is not None:
+        scope.prefetches.arrays[made.address] = buffer.name
 
 
 def _for(statement: For, scope: Scope) -> None:

@@ -27,9 +27,9 @@ class Asked:
 class Prefetches:
     """The prefetches of a worker.
 
-    asked: what all workers have asked for, in order. arrays: the names of the kernel's arrays, by the byte of this
-    machine's memory where each begins. cursors: the array of each cursor, the byte of it where the cursor stands, and
-    that of its end; None until `Cursors`.
+    asked: what all workers have asked for, in order. arrays: the names of the kernel's arrays and of the memory that
+    it made, by the byte of this machine's memory where each begins. cursors: the array of each cursor, the byte of it
+    where the cursor stands, and that of its end; None until `Cursors`.
     """
 
     asked: list[Asked]
@@ -59,7 +59,7 @@ class Prefetches:
             cursors[cursor] = name, at + LINE, end
 
     def _name(self, array: Array) -> str:
-        """The name of the kernel's array that a view shows; of memory that the kernel made, that of the view."""
+        """The name of the array that a view shows; the view's own where it begins inside that array."""
         return self.arrays.get(array.address, array.name)
 
     def _of_worker(self, cursor: str) -> dict[str, tuple[str, int, int]]:

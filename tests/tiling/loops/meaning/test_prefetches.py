@@ -10,6 +10,7 @@ from tiling.loops.language import (
     Address,
     Advance,
     Aim,
+    Alloc,
     Buffer,
     Call,
     Cursors,
@@ -50,6 +51,12 @@ def test_a_prefetch_asks_for_a_place_even_outside():
 def test_a_view_is_asked_for_as_the_array_that_it_shows():
     view = View("x_h", Address("X", (constant(2), ZERO)))
     assert asked(view, Prefetch(Address("x_h", (ZERO, constant(16))), 1)) == lines(2 * 128 + 64, level=1)
+
+
+def test_a_view_is_asked_for_as_the_memory_of_the_kernel_that_it_shows():
+    tile = Function("tile", (("y", "parts"),), (), (), (Prefetch(Address("y", (ZERO, constant(16))), 2),))
+    call = Call("tile", (Address("parts", (constant(1), ZERO)),))
+    assert asked(Alloc(Buffer("parts", (2, ROW), ("p", "n"))), call, functions=(tile,)) == [Asked("parts", 128 + 64, 2)]
 
 
 def test_a_cursor_goes_from_line_to_line_and_stays_at_its_end():
