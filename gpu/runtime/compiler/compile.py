@@ -28,6 +28,7 @@ HOPPER = "sm_90a"  # for wgmma and setmaxnreg; no other architecture has them, n
 _ADVICE = {
     "wgmma.mma_async instructions are serialized": "run the wgmma of {} one after the other",
     "wgmma.wait_group is injected": "wait for the wgmma of {} where its text does not",
+    "warpgroup.wait is injected": "wait for the wgmma of {} where its text does not",  # the same in NVRTC 13.0
     "'setmaxnreg' ignored": "move no registers between the warpgroups of {}",
 }
 _REGISTERS = re.compile(r"Used (\d+) registers")
