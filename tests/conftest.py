@@ -21,7 +21,7 @@ settings.register_profile("soak", deadline=None, suppress_health_check=[HealthCh
 settings.register_profile("same", settings.get_profile("soak"), derandomize=True)
 settings.load_profile("same")
 
-# Of the kernels that a whole run compiles, and a dozen headers of 25 MB; as `python -m cpu.cache limit` keeps it.
+# It holds the kernels that a whole run compiles and a dozen headers of 25 MB. `python -m cpu.cache limit` writes it so.
 SHARED_CACHE_BYTES = f"{2 << 30}\n"
 
 # Fixtures that several folders use.

@@ -52,7 +52,7 @@ def test_auto_takes_winograd_where_it_can_be_and_is_near_the_reference(winograd_
     x = np.random.default_rng(1).standard_normal((1, 32, 14, 14)).astype(np.float32)
     (wanted,) = ReferenceEvaluator(network()).run(None, {"x": x})
     (y,) = compiled(x)
-    # Of two layers of 288 products each, with the constants of F(4): far below what a wrong tap would give.
+    # Two layers sum 288 products each, with the constants of F(4). A wrong tap would give far more.
     assert np.abs(y - wanted).max() < 1e-4 * np.abs(wanted).max()
 
 

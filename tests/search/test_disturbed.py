@@ -168,7 +168,7 @@ def product_in_doubt(monkeypatch):
 
 
 def test_the_default_says_once_that_it_takes_a_choice_in_doubt(product_in_doubt):
-    """Of a product, and of a program around it; the warning names the line of the caller."""
+    """A product warns, and a program around it; the warning names the line of the caller."""
     asked = (lambda: generate_matmul(**PRODUCT)), (lambda: generate_program(PROGRAM, isa="portable", **SIZES))
     for ask in asked:
         with warnings.catch_warnings(record=True) as said:

@@ -69,7 +69,7 @@ def test_a_sliding_window_moves_its_new_rows_only():
 
 
 def test_what_falls_on_padding_is_not_read():
-    """Of 7 rows under 3 taps the first row has no tap above it and the last none below: 19 of 21 are read."""
+    """The first of 7 rows under 3 taps has no tap above it, and the last none below: 19 of 21 are read."""
     problem = conv2d(k=16, c=16, h=7, w=7, r=3, s=3, padding=1)
     one = dict.fromkeys(problem.extents, 1)
     row = {**one, "w": 7, "s": 3}

@@ -26,7 +26,7 @@ LANE = WIDTH | {"bool": 4}  # bytes of a lane
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|"}
 COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 BEFORE = {"neg": "-", "not": "~"}
-# Of f32, those that are vector functions of their own.
+# The functions that have a vector form of their own in f32.
 SHARED = frozenset({"max", "min", "abs", "exp", "expm1", "tanh", "sigmoid", "silu", "gelu", "gelu_tanh", "erf", "log"})
 SHARED |= {"log1p", "round_mul"}
 

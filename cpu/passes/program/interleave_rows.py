@@ -37,7 +37,7 @@ MOST_ELEMENTS = 4096
 # norm by four rows on a Zen 5: 7.7 us for 9.0 with 128 rows of 768, 37.1 for 40.3 with 512, 142 for 155 with 2048; but
 # with 8192 rows of 1024, which no cache holds, 2382 for 1679, and 21.3 for 19.0 where a row has 3136.
 MOST_CHAINED = 16384
-# Of rows between the two limits, the most elements of an array: several streams from memory take longer than one.
+# The most elements of an array whose rows lie between the two limits: several streams from memory take longer than one.
 MOST_IN_CACHE = 1 << 21
 # The least number of vector registers. With fewer, the sums of several rows and a polynomial's constants do not fit.
 LEAST_REGISTERS = 32

@@ -431,7 +431,7 @@ int main(void)
 
 @pytest.mark.parametrize("text, threads", [("T(c,2)@core T(h,9)@core T(w,7) S(y) T(r,3) T(s,3) V(c,4)", 3), (None, 3)])
 def test_a_program_with_a_team_and_memory_of_its_own_runs_a_kernel(text, threads, tmp_path):
-    """Of any size, up to that for which it was made: a copy of x in front, or blocks of Winograd's algorithm."""
+    """A team of any size up to the kernel's own runs it: with a copy of x in front, and by Winograd's algorithm."""
     if not find_compiler().openmp:
         pytest.skip("the compiler has no OpenMP")
     problem = conv2d(c=8, k=8, groups=8, h=9, w=7, r=3, s=3, padding=1, layout="nchw") if text else PROBLEM

@@ -17,7 +17,7 @@ from onnx.reference.ops import op_loop
 
 
 class MaxPool(OpRun):
-    """Of windows without dilation, one output."""
+    """A MaxPool with one output, whose windows have no dilation."""
 
     def _run(self, x, kernel_shape=None, pads=None, strides=None, **rest):  # type: ignore[no-untyped-def]
         axes = len(kernel_shape)
@@ -37,7 +37,7 @@ class GatherElements(OpRun):
 
 
 class Loop(op_loop.Loop):
-    """Of at least one turn."""
+    """A Loop that turns at least once."""
 
     def _run(self, count, going, *states, context=None, attributes=None, **rest):  # type: ignore[no-untyped-def]
         turn, rows = 0, []

@@ -19,7 +19,7 @@ WHY = "it takes no <7x7> & such"
 
 
 def timing(percent: float, threads: int = 1) -> Timing:
-    """Of 1 GFLOP at that percent of cores of 100 GFLOP/s each."""
+    """The timing of 1 GFLOP at that percent of cores of 100 GFLOP/s each."""
     return Timing((1 / (percent * threads),) * 5, 100.0)
 
 

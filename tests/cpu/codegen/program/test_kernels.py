@@ -247,7 +247,7 @@ def test_golden(name, update_golden):
 
 @pytest.mark.parametrize("isa", ISAS[:1])
 def test_any_name_may_be_used(isa):
-    """Of C, of the C library, of loops and of the file; a dim and an array of one name."""
+    """A program may use names of C, of its library, of loops and of the file, and one name for a dim and an array."""
     text = "acc_y[i] = sum[int] main[i,int] * x_0[int]; y[task,i] = acc_y[i] + task; "
     text += "x_0_here[each] = max[i] y[each,i]; X[each] = x_0_here[each] * each[each] + j0[each] + y_i[each]"
     shapes = {"main": (20, 3), "x_0": (3,), "each": (4,), "j0": (4,), "y_i": (4,)}
