@@ -69,6 +69,8 @@ def _check_worker(scheme: Scheme, place: int, tile: Tile) -> None:
         raise SchemeError(
             f"{tile}: blocks that share a sum stand outside those that share outputs, such as {outputs[0]}"
         )
+    if tile.worker == "block" and tile.dim[0] in scheme.problem.reductions:
+        _check_shared_sum(scheme, tile)
     if tile.worker == "block" and not all(isinstance(s, Tile) and s.worker == "block" for s in before):
         raise SchemeError(f"{tile}: blocks stand outermost, together: put it first")
     inside = [s for s in scheme.specifiers[place + 1 :] if isinstance(s, (Rest, Tile, Lambda))]
@@ -77,3 +79,17 @@ def _check_worker(scheme: Scheme, place: int, tile: Tile) -> None:
         raise SchemeError(
             f"{tile}: {alone[0]} loops over outputs inside it; on a GPU it stands outside warps and lanes"
         )
+
+
+def _check_shared_sum(scheme: Scheme, tile: Tile) -> None:
+    """Checks that several blocks share the sum, and that each has one register tile of it."""
+    if tile.trips == 1:
+        raise SchemeError(f"{tile}: one block shares no sum; leave it out, or share the sum among 2 or more")
+    between = [
+        s
+        for s in scheme.specifiers[: scheme.accumulators_at]
+        if not (isinstance(s, Tile) and (s.worker == "block" or s.dim[0] in scheme.problem.reductions))
+    ]
+    if between:
+        output = scheme.problem.output.name
+        raise SchemeError(f"{between[0]}: where blocks share a sum ({tile}), it stands inside S({output})")

@@ -192,3 +192,19 @@ def test_tf32_needs_matrix_instructions():
 def test_rings_that_cannot_turn_are_refused(text, words):
     with pytest.raises(SchemeError, match=words):
         list(scheme_forms(parse(matmul(m=16, n=16, k=32, dtype="f16"), text)))
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        (
+            "T(k,1)@block S(c) T(k,2) S(a) S(b) T(m,1)@warp U(n,2) M(m16n8k16)",
+            r"T\(k,1\)@block: one block shares",
+        ),
+        ("T(k,2)@block S(a) S(c) S(b) T(m,1)@warp U(n,2) M(m16n8k16)", r"S\(a\): where blocks .* inside S\(c\)"),
+        ("T(k,2)@block T(n,1) S(c) S(a) S(b) T(m,1)@warp U(n,2) M(m16n8k16)", r"T\(n,1\): where blocks share a sum"),
+    ],
+)
+def test_what_blocks_cannot_share_is_refused(text, words):
+    with pytest.raises(SchemeError, match=words):
+        list(scheme_forms(parse(matmul(m=16, n=16, k=32, dtype="f16"), text)))
