@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from cpu.runtime.numbers import ELEMENTS, to_bits
@@ -25,7 +27,8 @@ _BITS = {
 def random_inputs(model: CompiledModel, seed: int) -> list[np.ndarray]:
     """Floats between -1 and 1, bytes of their whole range, other whole numbers 0 or 1, as indices and masks may be.
 
-    All whole numbers are 0 where one of them would index outside of an array.
+    One that is alone in its array is 0: a loop whose condition stays true would never end. All whole numbers are 0
+    where one of them would index outside of an array.
     """
     random = np.random.default_rng(seed)
     found = [_numbers(random, array) for array in model.inputs]
@@ -44,6 +47,8 @@ def _numbers(random: np.random.Generator, array: Argument) -> np.ndarray:
         return to_bits(random.uniform(-1, 1, array.shape), "bf16")
     if dtype.kind == "f":
         return np.asarray(random.uniform(-1, 1, array.shape), dtype)
+    if array.dtype not in _BITS and prod(array.shape) == 1:
+        return np.zeros(array.shape, dtype)
     return np.asarray(random.integers(*_BITS.get(array.dtype, (0, 2)), array.shape), dtype)
 
 

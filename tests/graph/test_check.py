@@ -88,6 +88,14 @@ def test_bytes_are_drawn_of_their_whole_range():
     assert (x.min(), x.max(), x.dtype) == (-128, 127, np.int8)
 
 
+def test_a_flag_alone_is_false():
+    """It may be the condition of a loop, which would never end."""
+    nodes = [node("Not", ["b"], ["y"]), node("Neg", ["i"], ["z"])]
+    inputs = [("b", T.BOOL, ()), ("i", T.INT64, (1, 1))]
+    model = compile_model(made(nodes, inputs, [("y", T.BOOL, ()), ("z", T.INT64, (1, 1))]))
+    assert not any(x.any() for seed in range(8) for x in random_inputs(model, seed))
+
+
 def repeated(count):
     """A loop of small products. count: of its iterations, None where an input says it."""
     body = helper.make_graph(
