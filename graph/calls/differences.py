@@ -15,9 +15,8 @@ def apart(y: np.ndarray, other: np.ndarray) -> float:
     if y.dtype.kind != "f":
         return 0.0
     finite = np.isfinite(other)
-    here, there = y[finite], other[finite]
-    with np.errstate(over="ignore"):  # of numbers at both ends of a dtype's range
-        return float(np.max(np.abs(here - there), initial=0) / (np.max(np.abs(there), initial=0) or 1))
+    here, there = (0.5 * each[finite].astype(np.float64) for each in (y, other))  # no difference of halves overflows
+    return float(np.max(np.abs(here - there), initial=0) / (np.max(np.abs(there), initial=0) or 0.5))
 
 
 def _beyond(values: np.ndarray) -> np.ndarray:

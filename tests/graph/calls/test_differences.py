@@ -23,6 +23,8 @@ INF, NAN = float("inf"), float("nan")
         ([1.0], [NAN], INF),
         ([[1.0], [1.0]], [1.0], INF),
         ([3e38], [3e38], 0.0),
+        ([1.7e308], [-1.7e308], 2.0),
+        ([5e-324], [0.0], 0.0),
     ],
 )
 def test_arrays_lie_so_far_apart(y, other, expected):
