@@ -62,6 +62,12 @@ class Schedule:
     def key(self) -> tuple[str, str, str, str]:
         return self.problem, self.dtype, self.device, self.scheme
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every field has its type, as a file need not."""
+        numbers = (self.registers, self.shared_bytes, self.spilled_bytes, self.predicted_seconds)
+        return all(isinstance(text, str) for text in self.key) and all(isinstance(n, (int, float)) for n in numbers)
+
 
 def measured(names: Sequence[str], dtype: str, device: str, every: int) -> Iterator[Schedule]:
     """What every Nth schedule of each problem takes. Raises ToolchainError, SchemeError."""
@@ -111,7 +117,9 @@ def earlier(path: Path) -> list[Schedule]:
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}") from None
     except (ValueError, TypeError):
-        raise FileError(f"{path} holds no schedules: give a file that --json wrote") from None
+        found = []
+    if not found or not all(each.is_whole for each in found):
+        raise FileError(f"{path} holds no schedules: give a file that --json wrote")
     return found
 
 

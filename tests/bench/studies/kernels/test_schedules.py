@@ -1,6 +1,7 @@
 """`python -m bench.schedules`: a line a schedule, and what changed since an earlier run."""
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -9,6 +10,10 @@ from bench.studies.kernels.schedules import Schedule, main, table
 from tests.support.gpu.compiling import needs_nvrtc
 
 ONE = Schedule("product", "f16", "A100", "T(m,2)@block", 100, 4096, 0, 2e-6)
+
+
+# A schedule whose registers are a text.
+WRONG = json.dumps([asdict(ONE) | {"registers": "a"}])
 
 
 def test_changes_stand_beside_the_numbers():
@@ -38,7 +43,7 @@ def test_a_file_that_is_not_there_is_named(capsys):
     assert capsys.readouterr().err == "cannot read nowhere.json: No such file or directory\n"
 
 
-@pytest.mark.parametrize("text", ['[{"a": 1}]', "3", "[3]", "", "{", '{"a": 1}', "\xff"])
+@pytest.mark.parametrize("text", ['[{"a": 1}]', "3", "[3]", "", "{", '{"a": 1}', "\xff", WRONG])
 def test_a_file_of_something_else_is_one_sentence(text, tmp_path, capsys):
     path = tmp_path / "other.json"
     path.write_text(text, encoding="latin-1")
