@@ -486,8 +486,8 @@ class Take:
     """`name` is how often a counter in memory was taken before, until the end of the block. It counts to `count - 1`,
     then begins again at 0.
 
-    One worker takes it for its group. What a group did before it waited and took, another group may see that takes
-    later and then waits.
+    One worker takes it for its group. A group that takes the counter later, and then waits, sees what this group did
+    before it waited and took it.
     """
 
     name: str
