@@ -17,15 +17,15 @@ from bench.report.markdown import around_markers
 from bench.report.results import Conditions, LayerResult
 from bench.report.sections import PAPER, sections
 from bench.report.written import publish, show
-from bench.run import gpu_conditions
 from bench.run.algorithms import computed_by
 from bench.run.batch import batched
-from bench.run.conditions import USUAL_PEERS, available, conditions, identity
+from bench.run.conditions import available, conditions, identity
 from bench.run.ending import ending
 from bench.run.epilogues import followed_by
 from bench.run.journal import Journal, alone, journal
 from bench.run.layouts import laid_out
 from bench.run.suites import Visit, plan, run
+from bench.run.targets.table import TARGETS
 from bench.studies.networks import models, programs
 from cpu.cluster.address import cluster
 from cpu.runtime.machine.host import host
@@ -35,7 +35,7 @@ from microkernels.ranking.offline import machine_catalog
 from microkernels.tile.isa import ISAS_OF, Isa
 from search.commands.options import check_target, dtype_help, folder, seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
-from search.evaluator.gpu.cuda import cuda_backend
+from search.evaluator.gpu.cuda import CudaBackend, cuda_backend
 from search.flow.find import DEFAULT_BUDGET
 from search.tuner.dtypes import DEFAULT_GPU_DTYPE, GPU_DTYPES
 from search.tuner.target import ALGORITHMS
@@ -80,8 +80,8 @@ def main(arguments: list[str] | None = None) -> int:
     threads = list(dict.fromkeys(options.threads))
     for sentence in _remarks(options, absent, threads):
         print(sentence, file=sys.stderr)
-    backends, described = _backends(options, suites, threads)
-    known = described(_command(options), backends[0], versions, absent, options.cache, options.budget)
+    backends = _backends(options, suites, threads)
+    known = conditions(_command(options), backends[0], versions, absent, options.cache, options.budget)
     unfinished = journal(identity(list(suites), suites, threads, options.dtype, options.algorithm, known))
     found = Finding(plan(suites, backends))
     print(
@@ -162,16 +162,18 @@ def _laid_out(layers: tuple[Layer, ...], options: argparse.Namespace) -> tuple[L
     return computed_by(laid_out(layers, options.layout), options.algorithm)
 
 
-def _backends(options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]], threads: Sequence[int]):
-    """The back ends, one for each number of threads or one for the GPU; and the function for the run's conditions."""
+def _backends(
+    options: argparse.Namespace, suites: dict[str, tuple[Layer, ...]], threads: Sequence[int]
+) -> Sequence[CpuBackend | CudaBackend]:
+    """One for each number of threads, or one for the GPU."""
     if options.target == "cuda":
-        return [cuda_backend(options.dtype)], gpu_conditions.conditions
+        return [cuda_backend(options.dtype)]
     cluster = options.cluster or ""
     backends = [cpu_backend(None, count, options.dtype, options.algorithm, cluster, options.cache) for count in threads]
     problems = [layer.problem for layers in suites.values() for layer in layers if layer.problem]
     for ranking in dict.fromkeys(ranking for problem in problems for ranking in _rankings(backends[0], problem)):
         machine_catalog(*ranking, announce=lambda sentence: print(sentence, file=sys.stderr), cluster=cluster)
-    return backends, conditions
+    return backends
 
 
 def _rankings(backend: CpuBackend, problem: Problem) -> tuple[tuple[Isa, str], ...]:
@@ -260,12 +262,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--peers", nargs="+", metavar="NAME",
-        help=f"of {' '.join(PEERS)}, or none; default: those of {' '.join(USUAL_PEERS['cpu'])}, on a GPU "
-        f"{' '.join(USUAL_PEERS['cuda'])}, that are installed",
+        help=f"of {' '.join(PEERS)}, or none; default: those of {' '.join(TARGETS['cpu'].usual_peers)}, on a GPU "
+        f"{' '.join(TARGETS['cuda'].usual_peers)}, that are installed",
     )  # fmt: skip
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--cache", choices=("warm", "cold"), default="warm", help="before each call; default: warm")
-    parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu", help="what computes; default: cpu")
+    parser.add_argument("--target", choices=tuple(TARGETS), default="cpu", help="what computes; default: cpu")
     parser.add_argument("--dtype", metavar="NAME", help=dtype_help(GPU_DTYPES))
     parser.add_argument("--batch", type=whole, default=1, metavar="N", help="images of every convolution; default: 1")
     parser.add_argument(

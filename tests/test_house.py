@@ -134,17 +134,21 @@ ROOMS = {
     "bench.peers.compilers": {"tiling.*", "cpu.*", "bench.peers.interface"},
     "bench.peers.networks": {"tiling.*", "cpu.*", "bench.peers.interface", "bench.peers.cpu"},
     "bench.peers": {"bench.peers.*"},
-    "bench.run": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.peers.*", "bench.report"},
+    "bench.run.targets": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.peers.interface"},
+    "bench.run": {
+        *("tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.peers.*", "bench.report"),
+        "bench.run.targets",
+    },
     "bench.studies.accuracy": {"tiling.*", "microkernels.*", "cpu.*", "search.*", "bench.run", "bench.report"},
     "bench.studies.searches": {
         *("tiling.*", "microkernels.*", "cpu.*", "search.*", "bench.peers.*", "bench.run", "bench.report"),
     },
     "bench.studies.kernels": {
-        *("tiling.*", "microkernels.*", "cpu.*", "search.*", "bench.peers.*", "bench.run", "bench.report"),
+        *("tiling.*", "microkernels.*", "cpu.*", "search.*", "bench.peers.*", "bench.run.*", "bench.report"),
     },
     "bench.studies.networks": {
         *("tiling.*", "microkernels.*", "cpu.*", "search.*", "graph", "graph.calls"),
-        *("bench.peers.*", "bench.run", "bench.report"),
+        *("bench.peers.*", "bench.run.*", "bench.report"),
     },
     "bench.studies": set(),
     "bench": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.*"},

@@ -1,9 +1,11 @@
-"""The conditions of a run, as sentences: peers, versions, settings of this process and machine."""
+"""The conditions of a run, as sentences: peers, versions, settings of this process and machine.
+
+What depends on the target is a `Target` of `bench.run.targets`.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,21 +14,13 @@ from typing import Any
 from bench.peers import PEERS
 from bench.report.results import Conditions
 from bench.run.layers import ROUNDS, TURN_SECONDS
+from bench.run.targets.table import TARGETS
 from cpu.codegen.emit import VERSION
-from cpu.runtime.compiler.toolchain import find_compiler
-from cpu.runtime.machine.host import host
-from cpu.runtime.machine.neighbours import TRIES
 from search.evaluator.cpu.backend import CpuBackend
+from search.evaluator.gpu.cuda import CudaBackend
 from search.tuner import store
 from tiling.problem import ProblemError
 from tiling.text.suite import Layer
-
-# The peers that a user would pick. The others are slow to prepare, or known to be slower, and run when named.
-USUAL_PEERS = {"cpu": ("onednn", "onednn-nchw", "ort", "openvino"), "cuda": ("cudnn", "cublas", "triton")}
-_CACHES = {
-    "warm": "warm caches: inputs, weights and output stay where the call before left them",
-    "cold": "cold caches: a buffer larger than the last one is read before each call; ours are chosen for such calls",
-}
 
 
 def available(wanted: Sequence[str] | None, target: str = "cpu") -> tuple[dict[str, str], list[tuple[str, str]]]:
@@ -34,7 +28,7 @@ def available(wanted: Sequence[str] | None, target: str = "cpu") -> tuple[dict[s
 
     None stands for the target's usual peers. Raises ProblemError for an unknown name.
     """
-    wanted = list(dict.fromkeys(USUAL_PEERS[target] if wanted is None else wanted))
+    wanted = list(dict.fromkeys(TARGETS[target].usual_peers if wanted is None else wanted))
     if "none" in wanted and len(wanted) > 1:
         raise ProblemError("--peers none stands for no peer: leave the others out")
     wanted = [] if wanted == ["none"] else wanted
@@ -60,33 +54,29 @@ def available(wanted: Sequence[str] | None, target: str = "cpu") -> tuple[dict[s
 
 def conditions(
     command: str,
-    backend: CpuBackend,
+    backend: CpuBackend | CudaBackend,
     versions: Mapping[str, str],
     missing: Sequence[tuple[str, str]],
     cache: str,
     budget: float,
 ) -> Conditions:
     """The conditions that every result of a run states besides its figures."""
-    compiler = find_compiler()
-    bound = os.environ.get("OMP_PROC_BIND")
+    target = TARGETS[backend.target.name]
     return Conditions(
         command=command,
         machine=backend.machine,
-        compiler=f"{compiler.kind} {compiler.version}",
+        compiler=target.compiler(backend),
         tilewright=VERSION,
         python=platform.python_version(),
         peers=tuple((name, PEERS[name].title, version) for name, version in versions.items()),
         missing=tuple(missing),
-        cache=_CACHES[cache],
-        pinned=f"threads may run on {host().cores} cores and are "
-        + (f"bound by OMP_PROC_BIND={bound}" if bound else "not pinned")
-        + "; on several, percents are of as many times the peak of one core",
-        allocator="output memory is re-used; where a library allocates it, glibc is told to keep what is freed; large "
-        "arrays lie on huge pages where the system grants them, whoever allocates them",
-        turns=f"medians over {ROUNDS} turns of {TURN_SECONDS:g} s of every contender, in turns A B A B in one process, "
-        "the FMA peak measured before and after each turn; warm turns begin with 3 calls that do not count; a turn "
-        f"beside which other programs took the cores is repeated, up to {TRIES - 1} times",
+        cache=target.caches[cache],
+        pinned=target.state(),
+        allocator=target.allocator,
+        turns=f"medians over {ROUNDS} turns of {TURN_SECONDS:g} s of every contender, in turns A B A B in one process"
+        + target.turns,
         budget=budget,
+        target=backend.target.name,
     )
 
 

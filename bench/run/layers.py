@@ -9,8 +9,8 @@ from typing import Any
 
 from bench.peers import PEERS
 from bench.report.results import MODEL, OURS, Contender, LayerResult
+from bench.run.targets.table import TARGETS
 from cpu.runtime.processes.worker import CandidateError, Worker
-from gpu.runtime.machine.isolation import ADDRESSES
 from search.evaluator.cpu.backend import CpuBackend
 from search.evaluator.gpu.cuda import CudaBackend
 from search.flow.find import DEFAULT_TRIALS, find
@@ -24,10 +24,6 @@ TURN_SECONDS = 0.1
 # Seconds of a contest in a worker for references, compilation and every turn, without preparing peers.
 _TIMEOUT_SECONDS = 600.0
 PACKAGES = ("bench", "cpu")
-# What a worker runs for each target, and how much address space it may use: CUDA reserves all of the GPU's and the
-# host's.
-CONTESTS = {"cpu": ("bench.run.contest:contest", None), "cuda": ("bench.run.gpu_contest:contest", ADDRESSES)}
-
 # glibc gives a large array back to the system when it is freed, and its pages are faulted in anew at the next call: a
 # library that allocates its output would be timed with that. 2^31-1 is as high as these thresholds go.
 ALLOCATOR = {
@@ -136,10 +132,10 @@ def held(job: dict[str, Any], peers: Sequence[str], target: str) -> tuple[dict[s
 
 def _call(peers: Sequence[str], job: dict[str, Any], target: str) -> dict[str, Any]:
     timeout = _TIMEOUT_SECONDS + sum(PEERS[peer].patience for peer in peers)
-    function, memory = CONTESTS[target]
+    contest, memory = "bench.run.contest:contest", TARGETS[target].address_space
     variables = environment(peers, job.get("threads", 1))
     with closing(Worker(memory_bytes=memory, env=variables, packages=PACKAGES)) as worker:
-        found: dict[str, Any] = worker.call(function, timeout=timeout, peers=list(peers), **job)
+        found: dict[str, Any] = worker.call(contest, timeout=timeout, target=target, peers=list(peers), **job)
     return found
 
 

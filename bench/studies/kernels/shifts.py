@@ -24,7 +24,7 @@ from bench.report.sections import on_threads
 from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.run.layers import ALLOCATOR, WAITING
-from bench.run.turns import timed
+from bench.run.targets.turns import timed
 from cpu.kernel.arguments import aligned
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host

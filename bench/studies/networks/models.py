@@ -1,8 +1,8 @@
 """The command `python -m bench --models NAME|FILE.onnx …`: whole models beside other libraries.
 
 All compute in turns in one process, on the same inputs and into memory that is used again, both bound ahead. What the
-others give is compared with ours first. Before each turn the threads of the others fall asleep (`bench.run.turns`). A
-speed is the median over the turns.
+others give is compared with ours first. Before each turn the threads of the others fall asleep
+(`bench.run.targets.turns`). A speed is the median over the turns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bench.peers.networks.whole_models import MODEL_PEERS, apart_reason
 from bench.report.sections import on_threads
 from bench.run.ending import ending
 from bench.run.journal import alone
-from bench.run.turns import timed
+from bench.run.targets.turns import timed
 from bench.studies.networks import waiting
 from cpu.runtime.options import Parser
 from cpu.runtime.output import readable

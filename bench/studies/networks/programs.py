@@ -1,8 +1,8 @@
 """The command `python -m bench.programs`: programs of networks beside other libraries.
 
 All compute the same arrays in turns in one process, warm, as a Python user calls them; what the others give is compared
-with ours first. Before each turn the threads of the others fall asleep (`bench.run.turns`). A speed is the median over
-the turns.
+with ours first. Before each turn the threads of the others fall asleep (`bench.run.targets.turns`). A speed is the
+median over the turns.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bench.report.files import ReportError, check_writable, write
 from bench.report.sections import on_threads
 from bench.run.ending import ending
 from bench.run.journal import alone
-from bench.run.turns import timed
+from bench.run.targets.turns import timed
 from bench.studies.networks import runtime_extents
 from bench.studies.networks.bandwidth import least_seconds
 from cpu.kernel.arguments import aligned

@@ -7,6 +7,7 @@ import pytest
 
 import bench.run.contest as contests
 import bench.run.layers as layers
+import bench.run.targets.cpu as on_cpu
 from bench.report.results import MODEL, OURS
 from bench.run.contest import contest
 from bench.run.layers import run_layer
@@ -26,13 +27,13 @@ SCHEME = "T(h,6) T(w,2) S(y) T(c,4) T(r,3) T(s,3) U(w,4) U(k,2) V(k,4)"
 @pytest.fixture
 def enter(monkeypatch):
     """Runs a contest of the portable kernel with peers that are given by name, as on an idle machine."""
-    monkeypatch.setattr(contests, "undisturbed", lambda measure, threads: measure())
+    monkeypatch.setattr(on_cpu, "undisturbed", lambda measure, threads: measure())
 
     def entered(cache="warm", problem=PROBLEM, **peers):
         monkeypatch.setattr(contests, "PEERS", peers)
         return contest(
-            op="conv2d", shape=canonical(problem), schemes={OURS: SCHEME, MODEL: SCHEME}, isa="portable", threads=1,
-            stream=False, peers=list(peers), cache=cache, rounds=2, seconds=0.005, seed=1,
+            target="cpu", op="conv2d", shape=canonical(problem), schemes={OURS: SCHEME, MODEL: SCHEME}, isa="portable",
+            threads=1, stream=False, peers=list(peers), cache=cache, rounds=2, seconds=0.005, seed=1,
         )  # fmt: skip
 
     return entered
@@ -58,26 +59,27 @@ def test_peers_are_given_the_convolution_that_was_asked_for(monkeypatch):
         def refuses(self, problem):
             return None if problem.op == "conv2d" and problem.extents["h"] == 6 else f"asked for {problem}"
 
-    monkeypatch.setattr(contests, "undisturbed", lambda measure, threads: measure())
+    monkeypatch.setattr(on_cpu, "undisturbed", lambda measure, threads: measure())
     monkeypatch.setattr(contests, "PEERS", {"one": Asked()})
     found = contest(
-        op="pointwise2d", shape="c=4,h=6,w=8,k=8,r=1,s=1,layout=nchw", schemes={OURS: "R(w) S(y) T(c,4) U(k,8) V(w,4)"},
-        isa="portable", threads=1, stream=False, peers=["one"], cache="warm", rounds=1, seconds=0.005, seed=1,
+        target="cpu", op="pointwise2d", shape="c=4,h=6,w=8,k=8,r=1,s=1,layout=nchw",
+        schemes={OURS: "R(w) S(y) T(c,4) U(k,8) V(w,4)"}, isa="portable", threads=1, stream=False,
+        peers=["one"], cache="warm", rounds=1, seconds=0.005, seed=1,
     )  # fmt: skip
     assert [c["name"] for c in found["contenders"]] == [OURS, "one"] and found["skipped"] == []
 
 
 def test_a_turn_that_others_disturb_is_repeated(enter, monkeypatch):
     swept = []
-    monkeypatch.setattr(contests, "_sweeper", lambda: lambda: swept.append(1))
-    monkeypatch.setattr(contests, "undisturbed", lambda measure, threads: (measure(), measure())[1])
+    monkeypatch.setattr(on_cpu, "_sweeper", lambda: lambda: swept.append(1))
+    monkeypatch.setattr(on_cpu, "undisturbed", lambda measure, threads: (measure(), measure())[1])
     found = enter(cache="cold", one=Made())
     assert len(swept) > sum(len(c["call"]["samples"]) for c in found["contenders"])
 
 
 def test_cold_caches_are_swept_before_each_call(enter, monkeypatch):
     swept = []
-    monkeypatch.setattr(contests, "_sweeper", lambda: lambda: swept.append(1))
+    monkeypatch.setattr(on_cpu, "_sweeper", lambda: lambda: swept.append(1))
     found = enter(cache="cold", one=Made())
     assert len(swept) == sum(len(c["call"]["samples"]) for c in found["contenders"])
     assert all(c["kernel"] is None for c in found["contenders"])

@@ -9,18 +9,19 @@ import numpy as np
 import pytest
 
 import bench.command as command
-import bench.run.gpu_contest as contests
+import bench.run.contest as contests
 import bench.run.layers as layers
+import bench.run.targets.cuda as on_gpu
 from bench.peers.interface.peer import Peer, Prepared
 from bench.report.formats import from_json_lines
 from bench.report.markdown import page, readme_table
 from bench.report.results import MODEL, OURS
 from bench.report.sections import sections
 from bench.report.summary import facts
-from bench.run import gpu_conditions
 from bench.run.batch import batched
-from bench.run.gpu_contest import contest
+from bench.run.contest import contest
 from bench.run.layers import run_layer
+from bench.run.targets.table import TARGETS
 from cpu.kernel.measure import WrongResult
 from cpu.reference.oracle import reference
 from cpu.runtime.numbers import from_bits, to_bits
@@ -86,9 +87,9 @@ class Steps(Made):
 def enter(stand_in, monkeypatch):
     def entered(cache="warm", dtype="f16", problem=PROBLEM, **peers):
         monkeypatch.setattr(contests, "PEERS", peers)
-        monkeypatch.setattr(contests, "memory_bandwidth", lambda l2_bytes: 4e12)
+        monkeypatch.setattr(on_gpu, "memory_bandwidth", lambda l2_bytes: 4e12)
         return contest(
-            op="matmul", shape=canonical(problem), dtype=dtype, schemes={OURS: SCHEME, MODEL: SCHEME},
+            target="cuda", op="matmul", shape=canonical(problem), dtype=dtype, schemes={OURS: SCHEME, MODEL: SCHEME},
             peers=list(peers), cache=cache, rounds=2, seconds=0.001, seed=1,
         )  # fmt: skip
 
@@ -132,7 +133,7 @@ def test_an_epilogues_arrays_are_handed_to_everyone(enter):
 
 def test_a_cold_l2_is_swept_before_each_call(enter, monkeypatch):
     swept, calls = [], []
-    monkeypatch.setattr(contests, "sweeper", lambda size: lambda: swept.append(size))
+    monkeypatch.setattr(on_gpu, "sweeper", lambda size: lambda: swept.append(size))
     found = enter(cache="cold", one=Made(calls=calls))
     assert {count for _, count in calls} == {1}
     assert len(swept) > sum(len(c["call"]["samples"]) for c in found["contenders"])
@@ -167,7 +168,8 @@ def test_a_layer_in_workers(quick):
 
 @pytest.mark.slow
 def test_a_run_leaves_a_report_that_says_where_its_times_come_from(quick, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(gpu_conditions, "state", lambda: "driver 580.1, SM clock 345 MHz")
+    told = replace(on_gpu.TARGET, state=lambda: "driver 580.1, SM clock 345 MHz")
+    monkeypatch.setitem(TARGETS, "cuda", told)
     arguments = ["--target", "cuda", "--suite", "tiny", "--peers", "none", "--budget", "2"]
     assert command.main([*arguments, "--report", str(tmp_path)]) == 0
     printed = capsys.readouterr()
@@ -195,11 +197,9 @@ def test_what_nvidia_smi_tells_of_this_gpu(stand_in, tmp_path, monkeypatch):
     )
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert gpu_conditions.state().startswith(
-        "driver 580.1, SM clock 345 MHz, of at most 1980 MHz, memory clock 2619 MHz"
-    )
+    assert on_gpu.state().startswith("driver 580.1, SM clock 345 MHz, of at most 1980 MHz, memory clock 2619 MHz")
     tool.write_text("#!/bin/sh\nexit 9")
-    assert "nvidia-smi did not tell" in gpu_conditions.state()
+    assert "nvidia-smi did not tell" in on_gpu.state()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`bench.run.turns`: what happens before a call is timed."""
+"""`bench.run.targets.turns`: what happens before a call is timed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench.run import turns
+from bench.run.targets import turns
 
 
 @pytest.mark.parametrize(("cost", "counted", "warm"), [(1.0, 8, 3), (4.0, 2, 2), (100.0, 1, 1)])

@@ -332,6 +332,8 @@ def test_a_contest_holds_each_algorithm_to_its_own_bound():
         "model only": "R(k) R(h) R(w) S(y) T(r,3) T(s,3) T(c,16) V(k,4)",
     }
     common = {"isa": "portable", "threads": 1, "stream": False, "peers": [], "cache": "warm"}
-    found = contest(op="conv2d", shape=canonical(problem), schemes=texts, **common, rounds=1, seconds=0.001, seed=0)
+    found = contest(
+        target="cpu", op="conv2d", shape=canonical(problem), schemes=texts, **common, rounds=1, seconds=0.001, seed=0
+    )
     ours, direct = found["contenders"]
     assert 0 < direct["max_error"] < ours["max_error"] < 1e-4

@@ -57,8 +57,8 @@ def test_a_contest_with_the_peers_that_are_there(problem, cache):
     peers = [name for name, peer in PEERS.items() if peer.target == "cuda" and not peer.missing()]
     with Worker(memory_bytes=ADDRESSES, packages=("bench",)) as worker:
         found = worker.call(
-            "bench.run.gpu_contest:contest", timeout=300.0, op=problem.op, shape=canonical(problem), dtype="bf16",
-            schemes={OURS: first.text}, peers=peers, cache=cache, rounds=1, seconds=0.02, seed=0,
+            "bench.run.contest:contest", timeout=300.0, target="cuda", op=problem.op, shape=canonical(problem),
+            dtype="bf16", schemes={OURS: first.text}, peers=peers, cache=cache, rounds=1, seconds=0.02, seed=0,
         )  # fmt: skip
     wrong = {name: why for name, why in found["skipped"] if "is compared on" not in why}
     assert not wrong and len(found["contenders"]) >= 1
