@@ -151,7 +151,10 @@ def _windows(program: Sized) -> int:
 
 def _turns_to_last(work: Sized | Problem) -> bool:
     """Whether a program only lays an array out anew that lies as the output does with channels last."""
-    return isinstance(work, Sized) and is_copy(with_axes(work, {array.name: _TO_LAST for array in work.assigned}))
+    if not isinstance(work, Sized):
+        return False
+    images = (array.name for array in work.assigned if _is_image(array.shape))
+    return is_copy(with_axes(work, dict.fromkeys(images, _TO_LAST)))
 
 
 def _moving(model: Model, name: str) -> float:

@@ -214,3 +214,12 @@ def test_the_choice_is_the_least_sum(data, count):
     found = tuple(step in cut.last() for step in range(count))
     least = [choice for choice, cost in every.items() if cost == min(every.values())]
     assert found in least and sum(found) == min(map(sum, least))
+
+
+@pytest.mark.parametrize("seconds", [last_is_faster, first_is_faster])
+def test_a_program_before_a_convolution_may_have_arrays_of_other_shapes(seconds):
+    """A softmax has a maximum and a sum for each pixel, which are no images."""
+    nodes = [node("Softmax", ["x"], ["a"], "a", axis=1), node("Conv", ["a", "w"], ["y"], "y")]
+    given = model(nodes, {"x": [1, 4, 6, 6]}, ["y"], {"w": whole(1, 8, 4, 1, 1)})
+    found, _ = layouts(given, seconds)
+    assert found == ["nhwc" if seconds is last_is_faster else "nchw"]
