@@ -35,6 +35,7 @@ from cpu.passes.program.bound_loops import bound_loops
 from cpu.passes.program.interleave_rows import interleave_rows
 from cpu.passes.program.jam_rows import jam_rows
 from cpu.passes.program.jam_vectors import jam_vectors
+from cpu.passes.program.lanes.braid_rows import braid_rows
 from cpu.passes.program.lanes.claim_lines import claim_lines
 from cpu.passes.program.lanes.peel_tails import peel_tails
 from cpu.passes.program.lanes.split_lanes import split_lanes
@@ -237,6 +238,7 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
     Pass("claim lines", lambda kernel, facts: claim_lines(kernel)),
     Pass("place rows", lambda kernel, facts: place_rows(kernel)),
     Pass("store columns", lambda kernel, facts: store_columns(kernel, facts.isa.lanes)),
+    Pass("braid rows", lambda kernel, facts: braid_rows(kernel, facts.isa.lanes)),
     Pass(VECTORS, lambda kernel, facts: vectors(kernel, facts.isa)),
     Pass(DIVIDE, _from_zero),
     Pass(

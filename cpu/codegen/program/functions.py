@@ -160,6 +160,8 @@ class Definitions:
                 self.transposed()
             case "transposed_to":
                 self.transposed_to()
+            case "braided":
+                self.braided(int(of[0]))
             case _:
                 self.access(function, *of)
 
@@ -294,6 +296,23 @@ class Definitions:
         parameters = "float *to, long to_apart, const float *p, long apart"
         function = _function("void", "transposed_to", parameters, "\n".join([*self.columns(), *stores]))
         self.add(("transposed_to", ""), "\n".join([about, function]))
+
+    def braided(self, rows: int) -> None:
+        """The function that stores numbers of a few rows side by side. A shuffle for each row but the first."""
+        self.pick()
+        lanes, vector = self.isa.lanes, self.vector("f32")
+        body = [f"const {vector} row_{row} = {self.isa.load.format(p=f'p + {row} * apart')};" for row in range(rows)]
+        for number in range(rows):
+            places = [divmod(number * lanes + lane, rows) for lane in range(lanes)]
+            value = "row_0"
+            for row in range(1, rows):
+                before = (lane if row > 1 else place for lane, (place, _) in enumerate(places))
+                picked = (lanes + at[0] if at[1] == row else own for own, at in zip(before, places))
+                value = self.isa.shuffle.format(a=value, b=f"row_{row}", places=", ".join(map(str, picked)))
+            body.append(self.isa.store.format(p=f"to + {number * lanes}", v=value) + ";")
+        about = f"/* A vector of each of {rows} rows, `apart` from each other: their numbers side by side. */"
+        name, parameters = f"braided_{rows}", "float *to, const float *p, long apart"
+        self.add((name, ""), "\n".join([about, _function("void", name, parameters, "\n".join(body))]))
 
     def columns(self) -> list[str]:
         """The lines that give the columns `t` of the rows at `p`. Adds the shuffles that they take."""

@@ -162,6 +162,7 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
         1,
     ),
     "store columns": ("y[j,i] = x[i,j]", {"x": (512, 1024)}, 1),
+    "braid rows": ("y[h,w,c] = x[c,h,w]", {"x": (3, 224, 224)}, 1),
     "vectors": ("y[i,j] = x[i,j] * g[i]", {"x": (8, 96), "g": (8,)}, 1),
 }
 

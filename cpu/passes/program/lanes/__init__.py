@@ -8,6 +8,7 @@ Read in this order:
     peel_tails       last vectors that are not whole
     claim_lines      prefetches lines of long outputs before they are written
     store_columns    columns that are only copied
+    braid_rows       a few rows that are only copied, side by side
     vectors          lanes as vector instructions
     statement        one statement as vectors
     guarded          elements of which some may lie outside

@@ -164,6 +164,19 @@ def _turned(to_apart: Index, lanes: int) -> Body:
     return (For("row", ZERO, constant(lanes), 1, (For("place", ZERO, constant(lanes), 1, (one,)),)),)
 
 
+@lru_cache(maxsize=64)
+def braided(rows: int, lanes: int) -> Instruction:
+    """As many numbers as a vector has lanes of each of `rows` rows from `p` on, `apart` elements from each other.
+
+    `to` gets the first of each row, then the second of each, and so on.
+    """
+    row, place = variable("row"), variable("place")
+    one = Store("to", (place * rows + row,), Load("p", (applied("*", row, variable("apart")) + place,)))
+    body = For("row", ZERO, constant(rows), 1, (For("place", ZERO, constant(lanes), 1, (one,)),))
+    text = f"braided_{rows}({{to}}, {{p}}, {{apart}})"
+    return Instruction(f"braided_{rows}", text, (body,), calls=("braided", str(rows)))
+
+
 # Notes that an index read from an array lies outside of another: the kernel's result then says so.
 OUTSIDE = Instruction("outside", "note(&outside)", ())
 

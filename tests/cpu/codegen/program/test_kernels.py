@@ -280,6 +280,17 @@ def test_copies_of_columns_are_exact(isa, threads, text):
 
 
 @pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("channels, width", [(2, 32), (3, 224), (3, 37), (5, 33)])
+def test_an_image_gets_its_channels_last(isa, threads, channels, width):
+    program = sized(read("y[n,h,w,c] = x[n,c,h,w]"), {}, {"x": (2, channels, 70, width)})
+    given = inputs_of(program, Random(3))
+    np.testing.assert_array_equal(outputs(program, isa, given, threads)["y"], evaluate(program, given)["y"])
+    braids = f"braided_{channels}(y + " in build_program(program, isa_named(isa), threads).source
+    assert braids == (channels <= isa_named(isa).lanes // 2)
+
+
+@pytest.mark.parametrize("isa", ISAS)
 def test_a_long_sum_has_the_same_bits_on_any_number_of_threads(isa):
     program = sized(read("y[] = sum[i] x[i] * x[i]; m[] = max[i] x[i]"), {}, {"x": (1_000_003,)}, outputs=("y", "m"))
     x = np.random.default_rng(0).standard_normal(1_000_003).astype(np.float32)

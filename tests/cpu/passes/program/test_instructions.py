@@ -11,6 +11,7 @@ from cpu.codegen import vector_functions
 from cpu.codegen.program.functions import ELEMENT, Definitions
 from cpu.passes.program.lanes.instructions import (
     across,
+    braided,
     first_lanes,
     memory_of,
     positions,
@@ -107,6 +108,22 @@ def test_columns(row, spread_out):
     mean(instruction, {}, {"to": meant, "p": p}, **strides)
     np.testing.assert_array_equal(real, meant)
     assert np.array_equal(meant.reshape(isa.lanes, -1)[:, : isa.lanes], p.reshape(isa.lanes, -1)[:, : isa.lanes].T)
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("rows", [2, 3, 4, 5])
+def test_rows_side_by_side(row, rows):
+    isa, rng = isa_named(row), np.random.default_rng(4)
+    definitions, instruction, apart = Definitions(isa), braided(rows, isa.lanes), isa.lanes + 3
+    definitions.braided(rows)
+    done = instruction.text.format(to="to", p="p", apart=apart)
+    library = compiled(definitions, c_function("braid", done, {}, {"to": "float", "p": "float"}))
+    p = rng.normal(size=(rows, apart)).astype(np.float32)
+    real, meant = (np.zeros(rows * isa.lanes, np.float32) for _ in range(2))
+    call(library, "braid", real, p)
+    mean(instruction, {}, {"to": meant, "p": p.reshape(-1)}, apart=Immediate(constant(apart)))
+    np.testing.assert_array_equal(real, meant)
+    assert np.array_equal(meant.reshape(isa.lanes, rows), p[:, : isa.lanes].T)
 
 
 @pytest.mark.parametrize("row", ROWS)

@@ -66,7 +66,7 @@ def test_random_programs_need_every_pass(runtime, monkeypatch):
         forms = program_forms(program, random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3))
         changed.update(name for (_, before), (name, kernel) in pairwise(forms) if kernel != before)
     print(*(f"{name}: {changed[name]}" for name in names(PROGRAM)[1:]), sep="\n")
-    apart = {"interleave rows", "store columns", "divide from zero"}  # small programs seldom need them
+    apart = {"interleave rows", "store columns", "braid rows", "divide from zero"}  # small programs seldom need them
     assert set(changed) - apart == set(names(PROGRAM)[1:]) - apart
 
 
@@ -162,6 +162,29 @@ def test_blocks_of_columns_keep_the_definition(text, isa):
     assert forms["transpose reads"] != forms["split lanes"]
     for kernel in forms.values():
         np.testing.assert_array_equal(interpreted(program, kernel, arrays)["y"], evaluate(program, arrays)["y"])
+
+
+@pytest.mark.parametrize(
+    "text, shape, extents, braids",
+    [
+        ("y[n,h,w,c] = x[n,c,h,w]", (2, 3, 4, 32), {}, True),
+        ("y[h,w,c] = x[c,h,w]", (3, 2, 37), {}, True),  # its last block begins earlier
+        ("y[h,w,c] = x[c,h,w+1]", (2, 2, 18), {"w": 17}, True),
+        ("y[h,w,c] = x[c,h,w]", (3, 2, 15), {}, False),  # no whole vector
+        ("y[h,w,c] = x[c,h,w]", (9, 2, 20), {}, False),  # too many rows
+        ("y[w,c] = x[c,w] + 1", (3, 32), {}, False),
+        ("y[w,c] = x[c,2*w]", (3, 64), {"w": 32}, False),
+        ("x: s32; y[w,c] = x[c,w]", (3, 32), {}, False),
+    ],
+)
+def test_a_few_rows_are_stored_side_by_side(text, shape, extents, braids):
+    program = sized(read(text), extents, {"x": shape})
+    arrays = inputs_of(program, Random(6))
+    forms = dict(program_forms(program, AVX512F, 1))
+    assert (forms["braid rows"] != forms["store columns"]) == braids
+    np.testing.assert_array_equal(
+        interpreted(program, forms["braid rows"], arrays)["y"], evaluate(program, arrays)["y"]
+    )
 
 
 @pytest.mark.slow
