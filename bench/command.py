@@ -37,9 +37,9 @@ from search.commands.options import check_target, dtype_help, folder, seconds, w
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.evaluator.gpu.cuda import CudaBackend, cuda_backend
 from search.flow.find import DEFAULT_BUDGET
-from search.tuner.dtypes import DEFAULT_GPU_DTYPE, GPU_DTYPES
+from search.tuner.dtypes import DEFAULT_GPU_DTYPE
 from search.tuner.target import ALGORITHMS
-from tiling.dtypes import SUM_DTYPE, dtype_of
+from tiling.dtypes.products import GPU_DTYPES, SUM_DTYPE, dtype_of
 from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError
 from tiling.text.shapes import chosen

@@ -9,11 +9,11 @@ In this folder, and in its rooms:
     operators    the operators: conv2d (grouped and depthwise too), matmul
     epilogue     the reader of epilogues: expressions of the result, fused into the stores
     canonical    a problem as text
-    dtypes       the dtypes, their sizes, and their names in other libraries
     machine      the machine that a scheme runs on, and the timings taken on it
     choices      names to choose from, as a sentence lists them
     arguments    the error for an array that a kernel cannot take
     expression   sums and products as C text, for emitters and task maps
+    dtypes/      the formats of numbers, and the dtypes of products: two tables
     arrays/      what register tiles touch in the arrays of a problem
     scheme/      how a problem is tiled: specifiers, and the rules that make them a valid scheme
     loops/       the loops that a scheme stands for, and what they prefetch

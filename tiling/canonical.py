@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tiling.dtypes import OUTPUT_DTYPE
+from tiling.dtypes.products import OUTPUT_DTYPE
 from tiling.tensor import Tensor, Window
 
 MATMUL_REQUIRED = ("m", "n", "k")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from operator import index as whole_number
 from typing import SupportsIndex, cast
 
-from tiling.dtypes import OUTPUT_DTYPE, dtype_of, output_dtype_of
+from tiling.dtypes.products import OUTPUT_DTYPE, dtype_of, output_dtype_of
 from tiling.problem import Problem, ProblemError
 from tiling.tensor import Affine, Tensor
 from tiling.value import Apply, Array, Epilogue, Value

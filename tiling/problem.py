@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 
 from tiling.canonical import text_of
-from tiling.dtypes import DTYPES
+from tiling.dtypes.products import DTYPES
 from tiling.tensor import FlatPixels, Tensor, Window
 from tiling.value import Epilogue
 

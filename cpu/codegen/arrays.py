@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cpu.runtime.numbers import to_bits
-from tiling.dtypes import OPERAND_DTYPES
+from tiling.dtypes.products import OPERAND_DTYPES
 from tiling.problem import Problem
 
 

@@ -14,7 +14,7 @@ from microkernels.tile.transpose import definitions as transpositions
 from tiling.arrays.access import access_of
 from tiling.arrays.bias import bias_of
 from tiling.arrays.flat_pixels import passes_gaps
-from tiling.dtypes import LANE_BYTES
+from tiling.dtypes.products import LANE_BYTES
 from tiling.loops.language import Cursors, Fence, Kernel, Shape
 from tiling.loops.rewrite import instructions_in
 from tiling.loops.walk import bodies, walk

@@ -14,10 +14,12 @@ from cpu.kernel.callable import Kernel, build, quietly
 from cpu.reference.oracle import error_bound, exact_bound, integers, part_written, reals, reference, wrong
 from cpu.reference.winograd import winograd_bound, winograd_integers
 from cpu.runtime.machine.host import MachineError
-from cpu.runtime.numbers import ELEMENTS, from_bits, to_bits
+from cpu.runtime.numbers import from_bits, to_bits
 from microkernels.tile.benchmark import benchmark_scheme
 from microkernels.tile.isa import isa_named
 from microkernels.tile.microkernel import parse as parse_microkernel
+from tiling.dtypes.formats import FORMATS
+from tiling.dtypes.products import LANE_BYTES, OUTPUT_BYTES
 from tiling.problem import Problem
 from tiling.rewrite.winograd.algorithm import TAPS, Winograd
 from tiling.scheme.scheme import Scheme
@@ -134,9 +136,9 @@ def largest_error(problem: Problem, y: np.ndarray, expected: np.ndarray, bound: 
     if y.shape != expected.shape:
         raise WrongResult(f"wrong result: shape {y.shape} instead of {expected.shape}")
     dtype = problem.output_dtype
-    # A sum beyond the range of 8 bits becomes the end of that range.
-    range_of_8 = np.iinfo(ELEMENTS[dtype].numpy) if dtype in ("u8", "s8") else None
-    right = expected.clip(range_of_8.min, range_of_8.max) if range_of_8 else expected
+    # A sum beyond the range of a narrow whole number becomes the end of that range.
+    saturates = FORMATS[dtype].whole and OUTPUT_BYTES[dtype] < LANE_BYTES
+    right = expected.clip(*FORMATS[dtype].ends) if saturates else expected
     with np.errstate(all="ignore"):
         error = np.abs(from_bits(y, dtype) - right)
     beyond = wrong(problem, y, expected, bound)
@@ -183,7 +185,7 @@ def check_exact(kernel: Kernel) -> tuple[np.ndarray, ...]:
     y, right = kernel.empty(), _right(kernel.scheme)
     found, dtype = part_written(kernel.problem, y), kernel.problem.output_dtype
     # y is filled with wrong values first, so that an element that is never written cannot pass.
-    y[...] = np.nan if dtype == "f32" else ~right
+    y[...] = np.nan if y.dtype.kind == "f" else ~right
     kernel(x, packed, *arrays, out=y)
     if found.size < y.size and np.count_nonzero(np.isnan(y)) - np.count_nonzero(np.isnan(found)) < y.size - found.size:
         raise WrongResult("wrong result: the kernel writes to channels that are not its own")

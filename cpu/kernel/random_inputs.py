@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cpu.runtime.numbers import ELEMENTS, to_bits
-from tiling.program.dtypes import FLOATS
+from tiling.dtypes.formats import FLOATS
 from tiling.program.infer import Sized
 from tiling.program.language import Access, parts
 

@@ -59,7 +59,7 @@ from cpu.passes.vectors.vectorise import vectorise
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tiling.arrays.flat_pixels import passes_gaps
-from tiling.dtypes import LANE_BYTES
+from tiling.dtypes.products import LANE_BYTES
 from tiling.loops.language import Kernel
 from tiling.loops.lowering.prefetch_plan import plan_prefetches
 from tiling.loops.passes import Pass

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu.reference.epilogue import UNIT, broadcast, finished
-from cpu.runtime.numbers import ELEMENTS, from_bits, to_bits
+from cpu.runtime.numbers import from_bits, to_bits
 from tiling.arrays.bias import bias_of
-from tiling.dtypes import OPERAND_DTYPES
+from tiling.dtypes.formats import FORMATS
+from tiling.dtypes.products import OPERAND_DTYPES
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 
@@ -104,8 +105,7 @@ def integers(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:
 
     limits: tuple[tuple[int, int], ...] = ((-bound, bound),) * 2
     if problem.sums_are_exact:
-        ranges = (np.iinfo(ELEMENTS[dtype].numpy) for dtype in OPERAND_DTYPES[problem.dtype])
-        limits = tuple((each.min, each.max) for each in ranges)
+        limits = tuple(FORMATS[dtype].ends for dtype in OPERAND_DTYPES[problem.dtype])
     x, w = (draw(t.shape, *ends) for t, ends in zip((problem.broadcast, problem.vector), limits))
     values = np.array([-4, -3, -2, -1, 1, 2, 3, 4], np.float32)
     return x, w, *(rng.choice(values, t.shape) for t in problem.epilogue_arrays)

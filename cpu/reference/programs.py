@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cpu.runtime.numbers import from_bits, to_bits
-from tiling.program.dtypes import FLOATS
+from tiling.dtypes.formats import COMPUTED, FLOATS, WIDENED
 from tiling.program.functions import FUNCTIONS, REAL, SAME
 from tiling.program.infer import Sized
 from tiling.program.language import Access, Dim, Expression, Number, Reduce, Statement
 
 Numbers = NDArray[Any]
 
-NUMPY: dict[str, Any] = {dtype: np.float64 for dtype in FLOATS}
-NUMPY |= {"s64": np.int64, "s32": np.int32, "s16": np.int16, "s8": np.int8, "bool": np.bool_}
-NUMPY |= {"u64": np.uint64, "u32": np.uint32, "u16": np.uint16, "u8": np.uint8}
+NUMPY: dict[str, Any] = {
+    dtype: np.float64 if dtype in FLOATS else np.dtype(each.numpy).type for dtype, each in COMPUTED.items()
+}
 
 
 def evaluate(program: Sized, inputs: Mapping[str, Numbers]) -> dict[str, Numbers]:
@@ -34,7 +34,7 @@ def evaluate(program: Sized, inputs: Mapping[str, Numbers]) -> dict[str, Numbers
             found = _Points(program.extents, statement, arrays).value()
         shape = tuple(program.extents[dim] for dim in statement.dims)  # the memory of an output may be larger
         given[array.name] = _cast(np.broadcast_to(found, shape), array.dtype)
-        narrow = array.dtype in ("f16", "bf16")
+        narrow = array.dtype in WIDENED
         arrays[array.name] = rounded(given[array.name], array.dtype) if narrow else given[array.name]
     return given
 

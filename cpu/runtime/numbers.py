@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tiling.dtypes.formats import FORMATS
+
 
 @dataclass(frozen=True)
 class Element:
@@ -22,32 +24,7 @@ class Element:
     named: str = ""
 
 
-ELEMENTS = {
-    "f32": Element("float", np.dtype(np.float32)),
-    "bf16": Element("uint16_t", np.dtype(np.uint16), named="bfloat16"),
-    "s32": Element("int32_t", np.dtype(np.int32)),
-    "u8": Element("uint8_t", np.dtype(np.uint8)),
-    "s8": Element("int8_t", np.dtype(np.int8)),
-    "f16": Element("_Float16", np.dtype(np.float16)),
-    "f64": Element("double", np.dtype(np.float64)),
-    "s64": Element("int64_t", np.dtype(np.int64)),
-    "u64": Element("uint64_t", np.dtype(np.uint64)),
-    "u32": Element("uint32_t", np.dtype(np.uint32)),
-    "s16": Element("int16_t", np.dtype(np.int16)),
-    "u16": Element("uint16_t", np.dtype(np.uint16)),
-    "bool": Element("uint8_t", np.dtype(np.bool_)),
-    # Numbers of fewer bits than a byte take a byte each.
-    "f8e4m3fn": Element("uint8_t", np.dtype(np.uint8), named="float8_e4m3fn"),
-    "f8e4m3fnuz": Element("uint8_t", np.dtype(np.uint8), named="float8_e4m3fnuz"),
-    "f8e5m2": Element("uint8_t", np.dtype(np.uint8), named="float8_e5m2"),
-    "f8e5m2fnuz": Element("uint8_t", np.dtype(np.uint8), named="float8_e5m2fnuz"),
-    "f8e8m0": Element("uint8_t", np.dtype(np.uint8), named="float8_e8m0fnu"),
-    "f4e2m1": Element("uint8_t", np.dtype(np.uint8), named="float4_e2m1fn"),
-    "u4": Element("uint8_t", np.dtype(np.uint8), named="uint4"),
-    "s4": Element("int8_t", np.dtype(np.int8), named="int4"),
-    "u2": Element("uint8_t", np.dtype(np.uint8), named="uint2"),
-    "s2": Element("int8_t", np.dtype(np.int8), named="int2"),
-}
+ELEMENTS = {name: Element(each.c, np.dtype(each.numpy), each.named) for name, each in FORMATS.items()}
 
 
 def in_memory(array: np.ndarray, dtype: str) -> np.ndarray:
@@ -66,7 +43,7 @@ def to_bits(array: np.ndarray, dtype: str) -> np.ndarray:
     array = np.ascontiguousarray(array)
     if dtype == "f16":
         return array.astype(np.float16)
-    if dtype in ELEMENTS and ELEMENTS[dtype].numpy.kind in "iu" and not ELEMENTS[dtype].named:
+    if FORMATS[dtype].whole and not FORMATS[dtype].named:
         return _saturated(array, ELEMENTS[dtype].numpy)
     if dtype != "bf16":
         return array.astype(np.float32)

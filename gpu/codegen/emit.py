@@ -32,6 +32,7 @@ from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.codegen.pipeline.split_k import sharing_context
 from gpu.codegen.pipeline.stages import PRODUCER_REGISTERS, Pipeline
 from gpu.codegen.program import Program, Source
+from tiling.dtypes.formats import FORMATS
 from tiling.expression import times
 from tiling.loops.lowering.show import show
 from tiling.problem import Problem
@@ -46,7 +47,6 @@ try:
 except PackageNotFoundError:
     VERSION = "unreleased"
 
-ELEMENTS = {"f16": "unsigned short", "bf16": "unsigned short", "tf32": "float", "f32": "float"}
 
 TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
@@ -147,8 +147,8 @@ def _context(pipeline: Pipeline, inputs: tuple[Operand, Operand], symbol: str) -
         problem=problem,
         dtype=problem.dtype,
         output_dtype=problem.output_dtype,
-        element=ELEMENTS[problem.dtype],
-        output_element=ELEMENTS[problem.output_dtype],
+        element=FORMATS[problem.dtype].cuda,
+        output_element=FORMATS[problem.output_dtype].cuda,
         scheme=scheme.text,
         loops=show(scheme).splitlines(),
         operands=[

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tiling.dtypes.products import DTYPE_BYTES, GPU_DTYPES
+
 
 @dataclass(frozen=True)
 class Device:
@@ -36,11 +38,12 @@ class Device:
 
     def wgmma_rate(self, dtype: str) -> int:
         """FLOP a cycle of wgmma on one multiprocessor; 0 where there is no wgmma."""
-        return self.wgmma_flops // 2 if dtype == "tf32" else self.wgmma_flops
+        return self.wgmma_flops * 2 // DTYPE_BYTES[dtype]
 
 
 def _rates(sixteen: int) -> dict[str, int]:
-    return {"f16": sixteen, "bf16": sixteen, "tf32": sixteen // 2}
+    """The rates of all dtypes, from that of 16 bits: numbers of twice the bytes take twice as long."""
+    return {dtype: sixteen * 2 // DTYPE_BYTES[dtype] for dtype in GPU_DTYPES}
 
 
 # Multiprocessors, boost clock and memory: NVIDIA's data sheet of each board. Shared memory, threads and blocks of a

@@ -11,7 +11,7 @@ from math import ceil, prod
 from gpu.codegen.program import Source
 from gpu.model.devices import Device
 from gpu.model.predict import Prediction
-from tiling.dtypes import DTYPE_BYTES, OUTPUT_BYTES
+from tiling.dtypes.products import DTYPE_BYTES, OUTPUT_BYTES
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, Rest, Stage, Tile
 

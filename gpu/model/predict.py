@@ -19,7 +19,7 @@ from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.codegen.pipeline.stages import WARP, Pipeline
 from gpu.model.devices import Device
 from gpu.model.space import candidates, resident_blocks
-from tiling.dtypes import DTYPE_BYTES
+from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 

@@ -17,7 +17,7 @@ from gpu.codegen.pipeline.reading import NO_PRODUCT, is_product, pipeline_of
 from gpu.codegen.pipeline.stages import LARGEST_THREAD_REGISTERS, REGISTERS, Pipeline
 from gpu.model.devices import DEVICES, Device
 from tiling.choices import either
-from tiling.dtypes import DTYPE_BYTES
+from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, SchemeError, Specifier, Stage, Tile, Unroll

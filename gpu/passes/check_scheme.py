@@ -6,10 +6,12 @@ from math import prod
 
 from gpu.passes.facts.workers import WARP_SIZE
 from gpu.passes.matrices.check_matrix import check_matrix
+from tiling.dtypes.formats import FLOATS
+from tiling.dtypes.products import DTYPES
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import DotGroup, Lambda, Matrix, Rest, SchemeError, Stage, Tile, Vector
 
-DTYPES = ("f32", "f16", "bf16")
+_MULTIPLIED = tuple(name for name, each in DTYPES.items() if each.x in FLOATS)  # by threads alone
 MOST_THREADS = 1024  # of a block
 _THREADS = ("warp", "lane")
 _WORKERS = ("block", *_THREADS)
@@ -21,10 +23,10 @@ def check_scheme(scheme: Scheme) -> None:
     of_matrices = isinstance(scheme.specifiers[-1], Matrix)
     if of_matrices:
         check_matrix(scheme)
-    elif problem.dtype not in DTYPES:
+    elif problem.dtype not in _MULTIPLIED:
         raise SchemeError(
             f"{problem.dtype} is multiplied by matrix instructions alone, with channels last and without groups; a "
-            f"scheme without M is of {', '.join(DTYPES[:-1])} or {DTYPES[-1]}"
+            f"scheme without M is of {', '.join(_MULTIPLIED[:-1])} or {_MULTIPLIED[-1]}"
         )
     if not any(isinstance(s, Stage) and s.tensor == output for s in scheme.specifiers):
         raise SchemeError(f"S({output}) is missing: it marks where the register tile of {output} is held")

@@ -8,6 +8,7 @@ import numpy as np
 
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.runtime.kernel import array_dtype
+from tiling.dtypes.formats import FORMATS
 from tiling.problem import Problem
 
 
@@ -39,5 +40,5 @@ def from_device(problem: Problem, output) -> np.ndarray:
     """A kernel's output as float32."""
     import cupy
 
-    bits = output.view("uint16") if problem.output_dtype == "bf16" else output
+    bits = output.view(FORMATS[problem.output_dtype].numpy)
     return from_bits(cupy.asnumpy(bits), problem.output_dtype)

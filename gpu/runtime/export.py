@@ -9,14 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from gpu.codegen.copies.aligned import copied_bytes, slices
-from gpu.codegen.copies.tensor_map import WRONG_BIT, WRONG_DRIVER, WRONG_WORD
+from gpu.codegen.copies.tensor_map import MAP_TYPES, WRONG_BIT, WRONG_DRIVER, WRONG_WORD
 from gpu.codegen.emit import TEMPLATES, VERSION, with_copier
 from gpu.codegen.program import Source
 from gpu.runtime.compiler.compile import Cubin, compile_cubin, cuda_text
 
-# Ends of the names of CUtensorMapDataType in cuda.h. With TFLOAT32, TMA rounds f32 to tf32
-# (`gpu.runtime.machine.driver`).
-_TYPES = {"f16": "FLOAT16", "bf16": "BFLOAT16", "tf32": "TFLOAT32", "f32": "FLOAT32"}
 _ALIGNMENT = 256  # bytes, of each part of a kernel's own memory; cuMemAlloc aligns the whole so
 
 
@@ -84,7 +81,7 @@ def _context(source: Source) -> dict:
             for i, m in maps.items()
         ],
         "wrong": {"driver": WRONG_DRIVER, "word": WRONG_WORD, "bit": WRONG_BIT},
-        "types": {dtype: f"CU_TENSOR_MAP_DATA_TYPE_{name}" for dtype, name in _TYPES.items()},
+        "types": {dtype: f"CU_TENSOR_MAP_DATA_TYPE_{name}" for dtype, (_, name) in MAP_TYPES.items()},
         "copies": [each | {"pointer": f"&{each['name']}"} for each in copied.values()],
         "grid": source.grid,
         "threads": source.threads,

@@ -18,13 +18,14 @@ from gpu.runtime.compiler.compile import Cubin, compile_cubin, spilled
 from gpu.runtime.machine.device import DeviceError
 from gpu.runtime.machine.loaded import Loaded, load_program
 from tiling.arguments import ArgumentError
+from tiling.dtypes.formats import FORMATS
 from tiling.machine import Timing
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 from tiling.tensor import Tensor
 
 ALIGNMENT = 16  # bytes, as the widest copy needs
-CUPY_DTYPES = {"f16": "float16", "bf16": "bfloat16", "tf32": "float32", "f32": "float32"}
+CUPY_DTYPES = {name: each.named or each.numpy for name, each in FORMATS.items()}
 
 
 @dataclass(frozen=True)
@@ -140,14 +141,14 @@ def choose(ranked: Iterable[Prediction], problem: Problem, device: Device) -> tu
 
 
 def array_dtype(dtype: str):
-    """The CuPy dtype of ours; for bf16 that of ml_dtypes, which CuPy accepts."""
-    if dtype != "bf16":
+    """The CuPy dtype of ours; of one that NumPy lacks that of ml_dtypes, which CuPy accepts."""
+    if not FORMATS[dtype].named:
         return CUPY_DTYPES[dtype]
     try:
         import ml_dtypes
     except ImportError as error:
-        raise ArgumentError("arrays of bf16 need the package ml_dtypes: pip install 'tilewright[gpu]'") from error
-    return ml_dtypes.bfloat16
+        raise ArgumentError(f"arrays of {dtype} need the package ml_dtypes: pip install 'tilewright[gpu]'") from error
+    return getattr(ml_dtypes, FORMATS[dtype].named)
 
 
 def _like(given, array):

@@ -16,7 +16,7 @@ from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.copies.tensor_map import TensorMap
 from gpu.codegen.emit import copier
 from gpu.codegen.program import Program, Source
-from tiling.dtypes import DTYPE_BYTES
+from tiling.dtypes.products import DTYPE_BYTES
 
 # Multiprocessors of the device that the twin emulates, chosen by the seed. Most of these numbers are so small that the
 # blocks of a persistent kernel take several tiles. One is so large that different blocks have the split-K parts of a

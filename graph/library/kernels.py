@@ -15,7 +15,7 @@ from search.evaluator.cpu.backend import CpuBackend
 from search.evaluator.cpu.programs import text_of
 from search.evaluator.interface.errors import CompileError
 from search.flow.generate import kernel_for
-from tiling.dtypes import OPERAND_DTYPES
+from tiling.dtypes.products import OPERAND_DTYPES
 from tiling.problem import Problem
 from tiling.program.infer import Sized
 

@@ -41,8 +41,8 @@ from graph.onnx.standard import (
 )
 from graph.onnx.steps import add
 from graph.operators import MOVING, OPERATORS
+from tiling.dtypes.formats import INTEGERS
 from tiling.problem import ProblemError
-from tiling.program.dtypes import INTEGERS
 
 _Found = TypeVar("_Found")
 OLDEST = 7  # the first set of operators whose inputs broadcast as NumPy's do

@@ -16,7 +16,7 @@ from math import ceil
 from microkernels.tile.isa import isa_named
 from microkernels.tile.microkernel import OPERATOR_DIMS, Microkernel
 from tiling.arrays.footprint import footprint
-from tiling.dtypes import DTYPE_BYTES
+from tiling.dtypes.products import DTYPE_BYTES
 from tiling.operators import conv2d
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import dot_group_of, in_dot_groups, is_narrow

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from microkernels.tile.forms import Isa, Narrow
 from microkernels.tile.lanes import own_loads
-from tiling.dtypes import DTYPE_BYTES, LANE_BYTES, SUM_DTYPE, WORD
+from tiling.dtypes.products import DTYPE_BYTES, LANE_BYTES, SUM_DTYPE, WORD
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Apply,

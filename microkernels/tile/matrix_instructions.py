@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from microkernels.tile.forms import Isa, Matrix
 from microkernels.tile.instructions import literal
-from tiling.dtypes import SUM_DTYPE
+from tiling.dtypes.products import SUM_DTYPE
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Alloc, Apply, Body, Buffer, For, Instruction, Load, Number, Statement, Store, Value
 

@@ -17,7 +17,7 @@ from search.evaluator.interface.files import ExportError, checked_name, folder_o
 from search.tuner.dtypes import DEFAULT_GPU_DTYPE
 from search.tuner.target import check_meant
 from tiling.choices import either
-from tiling.dtypes import OUTPUT_DTYPES
+from tiling.dtypes.products import OUTPUT_DTYPES
 
 __all__ = [
     "CPU_DTYPE_HELP",

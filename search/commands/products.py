@@ -39,8 +39,9 @@ from search.evaluator.interface.files import limited, size, writable
 from search.evaluator.interface.protocol import TargetError
 from search.flow.find import DEFAULT_BUDGET, DEFAULT_TRIALS, OVERRUN, Found, find
 from search.flow.ranked import rank_first
-from search.tuner.dtypes import GPU_DTYPES, typed
+from search.tuner.dtypes import typed
 from search.tuner.target import ALGORITHMS, CACHES, TARGETS, Target, Wanted
+from tiling.dtypes.products import GPU_DTYPES
 from tiling.epilogue import fused
 from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError

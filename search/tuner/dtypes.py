@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from microkernels.tile.isa import ISAS_OF
 from tiling.canonical import lying_of
-from tiling.dtypes import OUTPUT_DTYPE, dtype_of, output_dtype_of
+from tiling.dtypes.products import GPU_DTYPES, OUTPUT_DTYPE, dtype_of, output_dtype_of
 from tiling.problem import Problem, ProblemError
 from tiling.rewrite.dot_groups import in_dot_groups
 from tiling.tensor import Tensor
 
-GPU_DTYPES = ("f16", "bf16", "tf32")  # those of matrix instructions
 DEFAULT_GPU_DTYPE = "f16"
 
 

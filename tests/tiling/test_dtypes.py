@@ -12,7 +12,7 @@ from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import isa_named
 from search import generate_conv, generate_matmul
 from search.conv import main
-from tiling.dtypes import dtype_of, output_dtype_of
+from tiling.dtypes.products import dtype_of, output_dtype_of
 from tiling.problem import ProblemError
 from tiling.text.shapes import canonical, parse_shape
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tiling.dtypes import DTYPE_BYTES, LANE_BYTES, OUTPUT_BYTES
+from tiling.dtypes.products import DTYPE_BYTES, LANE_BYTES, OUTPUT_BYTES
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 

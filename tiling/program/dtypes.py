@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tiling.dtypes.formats import COMPUTED, FLOATS
 from tiling.program.functions import FUNCTIONS, REAL, SAME, TRUTH
 from tiling.program.language import Access, Dim, Expression, Number, Reduce, Statement
 
-WIDTH = {"bool": 1, "u8": 1, "s8": 1, "f16": 2, "bf16": 2, "f32": 4, "f64": 8}  # bytes
-WIDTH |= {"s16": 2, "u16": 2, "s32": 4, "u32": 4, "s64": 8, "u64": 8}
-FLOATS = ("f16", "bf16", "f32", "f64")
-INTEGERS = ("s64", "u64", "s32", "u32", "s16", "u16", "s8", "u8")
-_COMPUTED_IN = {"f16": "f32", "bf16": "f32", "u32": "s64"} | dict.fromkeys(("s8", "u8", "s16", "u16"), "s32")
+WIDTH = {name: each.bytes for name, each in COMPUTED.items()}  # bytes
 WHOLE, FRACTION = "whole", "fraction"  # of numbers in the text, which take the dtype of what they meet
 
 
@@ -76,7 +73,7 @@ def real(dtype: str) -> str:
 
 def computed_in(dtype: str) -> str:
     """The dtype in which a value of a stored dtype is computed."""
-    return _COMPUTED_IN.get(dtype, dtype)
+    return COMPUTED[dtype].computed_in if dtype in COMPUTED else dtype
 
 
 def summed_in(kind: str, met: str) -> str:

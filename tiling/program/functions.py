@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tiling.dtypes.formats import COMPUTED
+
 # What a function gives. "same": the dtype in which its arguments meet. "real": a float, f32 for whole numbers. "truth":
 # bool. Any other text is the dtype itself.
 SAME, REAL, TRUTH = "same", "real", "truth"
@@ -30,7 +32,7 @@ _REAL = (
 
 # These take whole numbers alone. A shift by 64 or more leaves 0, or the sign of what is shifted down.
 BITWISE = ("bitand", "bitor", "bitxor", "bitnot", "shl", "shr")
-_CASTS = ("f32", "f64", "f16", "bf16", "s64", "u64", "s32", "u32", "s16", "u16", "s8", "u8", "bool")
+_CASTS = tuple(COMPUTED)
 
 FUNCTIONS = {
     **{name: Function(2) for name in ("add", "sub", "mul", "floordiv", "mod", "min", "max")},

@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
+from tiling.dtypes.formats import FLOATS, INTEGERS
 from tiling.loops.index import Index, Range, constant, variable
 from tiling.problem import LARGEST_EXTENT, LARGEST_TENSOR
-from tiling.program.dtypes import FLOATS, FRACTION, INTEGERS, computed_in, dtype_in, given_by
+from tiling.program.dtypes import FRACTION, computed_in, dtype_in, given_by
 from tiling.program.functions import BITWISE
 from tiling.program.indices import affine, is_window
 from tiling.program.language import DTYPES, Access, Apply, Dim, Expression, Program, Reduce, Statement, parts

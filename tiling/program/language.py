@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from tiling.dtypes.formats import COMPUTED
 from tiling.program.functions import BINDING, SYMBOLS
 
 REDUCTIONS = ("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin")
-DTYPES = ("f32", "f64", "f16", "bf16", "s64", "u64", "s32", "u32", "s16", "u16", "s8", "u8", "bool")
+DTYPES = tuple(COMPUTED)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from math import prod
 
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import PIXELS, flat_pixels_of
-from tiling.dtypes import LANE_BYTES
+from tiling.dtypes.products import LANE_BYTES
 from tiling.problem import Problem
 from tiling.rewrite.flattened import flattened
 from tiling.rewrite.parts import scheme_in_parts

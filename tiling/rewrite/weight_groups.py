@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tiling.arrays.access import access_of
-from tiling.dtypes import OPERAND_DTYPES
+from tiling.dtypes.products import OPERAND_DTYPES
 from tiling.loops.index import LANE, ZERO, Index
 from tiling.loops.language import Buffer, Inside
 from tiling.loops.lowering.arrays import axes_of, words_per_group

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import PIXELS, flat_pixels_of
-from tiling.dtypes import LANE_BYTES
+from tiling.dtypes.products import LANE_BYTES
 from tiling.problem import Problem
 from tiling.scheme.specifiers import DotGroup, Lambda, Matrix, Specifiers, Tile, Unroll, Vector, dim_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import FOUR_TILES, PIXELS, flat_pixels_of, unsupported_reason
-from tiling.dtypes import LANE_BYTES
+from tiling.dtypes.products import LANE_BYTES
 from tiling.problem import Problem
 from tiling.scheme.counts import covered_by, dot_groups_of_window, extents_of, units_of
 from tiling.scheme.specifiers import (

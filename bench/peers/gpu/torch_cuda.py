@@ -16,7 +16,7 @@ from bench.peers.cpu.torch_cpu import Calls
 from bench.peers.interface.peer import Peer, Prepared
 from bench.peers.interface.versions import installed
 from gpu.runtime.machine.driver import no_gpu
-from tiling.dtypes import OUTPUT_DTYPE
+from tiling.dtypes.products import OUTPUT_DTYPE
 from tiling.problem import Problem
 
 DTYPES = {"f32": "float32", "tf32": "float32", "f16": "float16", "bf16": "bfloat16"}

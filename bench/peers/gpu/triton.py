@@ -11,7 +11,7 @@ import numpy as np
 from bench.peers.gpu.torch_cuda import CudaPeer, matrices, prepared, settle, version
 from bench.peers.interface.peer import Prepared
 from bench.peers.interface.versions import installed
-from tiling.dtypes import DTYPE_BYTES
+from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 
 # Rows and columns of c's tile, bytes of a row of a's tile, tiles of rows in a band, warps, stages: from what fills the

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.forms import Isa
+from tiling.dtypes.formats import FORMATS, UNSIGNED
 from tiling.problem import Problem
 
 _TO_BF16 = """\
@@ -25,8 +26,13 @@ static float from_bf16(uint16_t upper)
     memcpy(&value, &bits, sizeof value);
     return value;
 }"""
-# An element of an array, from a number's C text.
-VALUES = {"f32": "{}", "bf16": "bf16({})", "u8": "2 + {}", "s8": "{}"}
+
+
+def _element(dtype: str, number: str) -> str:
+    """An element of an array, from the C text of a number from -3 to 3."""
+    if FORMATS[dtype].named:
+        return f"{dtype}({number})"
+    return f"2 + {number}" if FORMATS[dtype].kind == UNSIGNED else number
 
 
 def example(problem: Problem, elements: tuple[str, str, str], symbol: str, isa: Isa, compile_flags: str) -> str:
@@ -43,8 +49,8 @@ def example(problem: Problem, elements: tuple[str, str, str], symbol: str, isa: 
     for array in problem.epilogue_arrays:
         made.append(f"float *e_{array.name} = array({array.elements}, sizeof(float));")
         made.append(f"for (long i = 0; i < {array.elements}; ++i) e_{array.name}[i] = i % 3 - 1;")
-    made.append(f"for (long i = 0; i < {inputs}; ++i) x[i] = {VALUES[elements[0]].format('i % 5 - 2')};")
-    made.append(f"for (long i = 0; i < {weights}; ++i) w[i] = {VALUES[elements[1]].format('i % 7 - 3')};")
+    made.append(f"for (long i = 0; i < {inputs}; ++i) x[i] = {_element(elements[0], 'i % 5 - 2')};")
+    made.append(f"for (long i = 0; i < {weights}; ++i) w[i] = {_element(elements[1], 'i % 7 - 3')};")
     text: str = TEMPLATES.get_template("example.c.j2").render(
         symbol=symbol,
         isa=isa,

@@ -15,12 +15,11 @@ import re
 from microkernels.tile.forms import Isa
 from microkernels.tile.lanes import shuffle_definition
 from microkernels.tile.transpose import definitions
+from tiling.dtypes.formats import COMPUTED
 from tiling.program.dtypes import WIDTH
 
 # Elements of arrays, and of vectors, in C. A truth is an int of a lane: 0, or all bits.
-ELEMENT = {"f32": "float", "f64": "double", "f16": "_Float16", "bf16": "uint16_t", "bool": "int"}
-ELEMENT |= {"s64": "int64_t", "s32": "int", "s8": "int8_t", "u8": "uint8_t"}
-ELEMENT |= {"u64": "uint64_t", "u32": "uint32_t", "s16": "int16_t", "u16": "uint16_t"}
+ELEMENT = {name: each.c for name, each in COMPUTED.items()} | {"bool": "int", "s32": "int"}
 LANE = WIDTH | {"bool": 4}  # bytes of a lane
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|"}

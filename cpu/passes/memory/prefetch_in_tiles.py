@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cpu.passes.memory.prefetch_addresses import element, unrolled
 from cpu.passes.memory.stage_panels import PANEL
-from tiling.dtypes import LANE_BYTES
+from tiling.dtypes.products import LANE_BYTES
 from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.language import (
     LINE,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tiling.dtypes import OPERAND_DTYPES
+from tiling.dtypes.products import OPERAND_DTYPES
 from tiling.loops.index import ZERO
 from tiling.loops.language import (
     Address,

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from microkernels.tile.instructions import Instructions, NarrowStores
-from tiling.dtypes import LANE_BYTES
+from tiling.dtypes.products import LANE_BYTES
 from tiling.loops.language import (
     Aligned,
     Block,

@@ -28,7 +28,7 @@ from cpu.passes.control.unroll import decided
 from microkernels.tile.matrix import Registers, Run, registers_of, runs_of
 from microkernels.tile.matrix_instructions import MatrixInstructions
 from tiling.arrays.access import access_of
-from tiling.dtypes import LANE_BYTES
+from tiling.dtypes.products import LANE_BYTES
 from tiling.loops.index import ZERO, constant
 from tiling.loops.language import (
     Address,

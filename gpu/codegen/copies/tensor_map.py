@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tiling.dtypes import DTYPE_BYTES
+from tiling.dtypes.products import DTYPE_BYTES
 from tiling.scheme.specifiers import SchemeError
 
 SWIZZLE = 128  # bytes of a row of a box, within which chunks are permuted
@@ -17,6 +17,9 @@ _LARGEST_BOX = 256  # elements along each dim
 _LARGEST_DIM = 1 << 31
 _LARGEST_STEP = 8
 _STRIDE_UNIT = 16  # bytes
+# Values of CUtensorMapDataType in cuda.h, and the ends of their names. With TFLOAT32, TMA rounds f32 to tf32 on the way
+# to shared memory. Source: CUTLASS, "TMA converts f32 input to tf32" in sm90_mma_tma_gmma_ss_warpspecialized.hpp.
+MAP_TYPES = {"f16": (6, "FLOAT16"), "bf16": (9, "BFLOAT16"), "tf32": (11, "TFLOAT32"), "f32": (7, "FLOAT32")}
 # Drivers up to WRONG_DRIVER set a bit, which has to be cleared, in the maps of tensors of fewer than _SMALL_BYTES.
 # Source: CUTLASS clears it in copy_traits_sm90_tma.hpp and copy_traits_sm90_im2col.hpp (seen in August 2026).
 WRONG_DRIVER = 13010

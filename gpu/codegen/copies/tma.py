@@ -15,7 +15,7 @@ from gpu.codegen.copies.operand import Operand
 from gpu.codegen.copies.tensor_map import SWIZZLE, Pixels, TensorMap, TensorMapError
 from gpu.codegen.pipeline.residual import BARRIER_BYTES, residual_of, rows_of_chunks
 from gpu.codegen.pipeline.stages import STORE_BYTES, WARP, Pipeline
-from tiling.dtypes import DTYPE_BYTES
+from tiling.dtypes.products import DTYPE_BYTES
 from tiling.expression import added, times
 from tiling.scheme.specifiers import SchemeError
 from tiling.scheme.taskmap import looped, repeat, spatial

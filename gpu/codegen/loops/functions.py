@@ -9,22 +9,23 @@ from __future__ import annotations
 
 from math import isinf, isnan
 
+from tiling.dtypes.formats import COMPUTED, FLOATS, WIDENED
+from tiling.dtypes.products import DTYPE_BYTES, GPU_DTYPES, LANE_BYTES, word_of
 from tiling.loops.language import Number
-from tiling.program.dtypes import FLOATS
 from tiling.text.numbers import shortest
 
-# The type of an element in memory, and its type as a value: an f16 or bf16 becomes an f32.
-STORED = {"f32": "float", "f64": "double", "f16": "unsigned short", "bf16": "unsigned short", "bool": "unsigned char"}
-STORED |= {"s64": "long long", "u64": "unsigned long long", "s32": "int", "u32": "unsigned"}
-STORED |= {"s16": "short", "u16": "unsigned short", "s8": "signed char", "u8": "unsigned char"}
-STORED |= {"tf32": "unsigned"}  # the bits that a matrix instruction takes
-VALUE = STORED | {"f16": "float", "bf16": "float", "bool": "int", "f16x2": "unsigned", "bf16x2": "unsigned"}
+# The type of an element in memory, and its type as a value: a narrow float becomes an f32.
+STORED = {name: each.cuda for name, each in COMPUTED.items()}
+# What a matrix instruction takes: the bits of a tf32, and words of several numbers.
+STORED["tf32"] = "unsigned"
+_WORDS = (word_of(dtype, LANE_BYTES // DTYPE_BYTES[dtype]) for dtype in GPU_DTYPES)
+VALUE = STORED | dict.fromkeys(WIDENED, STORED["f32"]) | {"bool": "int"} | dict.fromkeys(_WORDS, "unsigned")
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}  # of floats
 _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _TRUTHS = {"and": "&&", "or": "||"}
 # The whole numbers through which floats become narrower ones.
-_BY = {"u32": "long long"} | dict.fromkeys(("s8", "u8", "s16", "u16"), "int")
+_BY = {name: STORED[each.computed_in] for name, each in COMPUTED.items() if each.whole and each.computed_in != name}
 
 
 def literal(number: Number) -> str:

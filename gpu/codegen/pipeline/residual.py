@@ -7,7 +7,7 @@ writes its results in their place. So no thread waits for memory, and memory is 
 from __future__ import annotations
 
 from gpu.codegen.pipeline.instructions import CHUNK
-from tiling.dtypes import DTYPE_BYTES
+from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 

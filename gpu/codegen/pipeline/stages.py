@@ -11,7 +11,7 @@ from math import gcd, prod
 
 from gpu.codegen.pipeline.instructions import CHUNK, Instruction
 from gpu.codegen.pipeline.residual import BARRIER_BYTES, residual_of, stored_and_loaded_by_threads
-from tiling.dtypes import DTYPE_BYTES
+from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Tile

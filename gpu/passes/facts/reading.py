@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import prod
 
+from tiling.dtypes.formats import FORMATS
 from tiling.loops.index import Index, Range, applied, constant
 from tiling.loops.language import (
     Address,
@@ -31,9 +32,8 @@ from tiling.loops.nests import most_trips
 from tiling.loops.quotients import joined
 from tiling.loops.rewrite import operands_of, parts_of, places
 from tiling.loops.walk import inside, walk
-from tiling.program.dtypes import WIDTH as _WIDTH
 
-WIDTH = _WIDTH | {"tf32": 4}  # bytes of a number
+WIDTH = {name: each.bytes for name, each in FORMATS.items()}  # bytes of a number
 
 
 def buffers_of(kernel: Kernel) -> dict[str, Buffer]:

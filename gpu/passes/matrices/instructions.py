@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gpu.passes.facts.workers import WARP_SIZE
+from tiling.dtypes.products import DTYPE_BYTES, GPU_DTYPES, LANE_BYTES, word_of
 from tiling.loops.index import LANE, ZERO, applied, constant, variable
 from tiling.loops.language import Apply, For, Instruction, Load, Statement, Store, Value
 
@@ -45,12 +46,12 @@ class Words:
         return Apply("word" if self.per_word > 1 else f"as_{self.dtype}", numbers)
 
 
-# By the dtype of a problem.
-WORDS = {
-    "f16": Words("f16x2", 2, "dot_f16"),
-    "bf16": Words("bf16x2", 2, "dot_bf16"),
-    "tf32": Words("tf32", 1, "mul"),
-}
+def _words(dtype: str) -> Words:
+    numbers = LANE_BYTES // DTYPE_BYTES[dtype]
+    return Words(word_of(dtype, numbers), numbers, f"dot_{dtype}") if numbers > 1 else Words(dtype, 1, "mul")
+
+
+WORDS = {dtype: _words(dtype) for dtype in GPU_DTYPES}  # by the dtype of a problem
 
 
 @lru_cache(maxsize=64)

@@ -21,7 +21,7 @@ from math import prod
 from gpu.passes.facts.neighbours import ELEMENT
 from gpu.passes.facts.reading import buffers_of
 from gpu.passes.facts.workers import BLOCKS, THREAD, Team, launches, threads_of
-from gpu.passes.values.compute_in_f32 import WIDER
+from tiling.dtypes.formats import WIDENED
 from tiling.loops.index import ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Alloc,
@@ -111,7 +111,7 @@ class _Tile:
             1 + sum((self.parts[dim].points - 1) * abs(step) for dim, step in index.terms)
             for index in self.tensor.indices
         )
-        dtype = "f32" if self.array.dtype in WIDER else self.array.dtype
+        dtype = "f32" if self.array.dtype in WIDENED else self.array.dtype
         return Buffer(self.name, shape, self.array.axes, dtype, "shared")
 
     @property
@@ -127,7 +127,7 @@ class _Tile:
 
     def read(self, operand: Operand) -> Operand | None:
         """The element of the tile that replaces the array's element."""
-        if isinstance(operand, Apply) and operand.function == WIDER.get(self.array.dtype):
+        if isinstance(operand, Apply) and operand.function == WIDENED.get(self.array.dtype):
             (operand,) = operand.arguments
         if not isinstance(operand, Load) or operand.buffer != self.array.name:
             return None
@@ -138,8 +138,8 @@ class _Tile:
         at = place_of_element(self.buffer)
         source = tuple(begin + index for begin, index in zip(self.begin, at))
         value: Value = Load(self.array.name, source)
-        if self.array.dtype in WIDER:
-            value = Apply(WIDER[self.array.dtype], (value,))
+        if self.array.dtype in WIDENED:
+            value = Apply(WIDENED[self.array.dtype], (value,))
         tests = self._outside(source)
         if tests:
             value = Choose(tests, value, Number(0, self.buffer.dtype))

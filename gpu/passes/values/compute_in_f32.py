@@ -13,12 +13,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu.passes.facts.reading import dtypes_of
+from tiling.dtypes.formats import WIDENED
 from tiling.loops.language import Apply, Buffer, Kernel, Load, Operand, Statement, Store
 from tiling.loops.rewrite import with_own_values
 from tiling.loops.walk import with_blocks
 from tiling.scheme.scheme import Scheme
-
-WIDER = {"f16": "as_f32", "bf16": "from_bf16"}  # the functions by which numbers become f32
 
 
 def compute_in_f32(kernel: Kernel, scheme: Scheme) -> Kernel:
@@ -33,13 +32,13 @@ def compute_in_f32(kernel: Kernel, scheme: Scheme) -> Kernel:
     def wider(operand: Operand) -> Operand | None:
         if isinstance(operand, Load) and operand.buffer in rounded:
             return Apply("as_tf32", (operand,))
-        if isinstance(operand, Load) and dtypes[operand.buffer] in WIDER:
-            return Apply(WIDER[dtypes[operand.buffer]], (operand,))
+        if isinstance(operand, Load) and dtypes[operand.buffer] in WIDENED:
+            return Apply(WIDENED[dtypes[operand.buffer]], (operand,))
         return None
 
     def statement(inner: Statement) -> Statement:
         inner = with_own_values(inner, wider)
-        if isinstance(inner, Store) and dtypes[inner.buffer] in WIDER:
+        if isinstance(inner, Store) and dtypes[inner.buffer] in WIDENED:
             value = inner.value
             if isinstance(value, Apply) and value.function == f"to_{dtypes[inner.buffer]}":
                 (value,) = value.arguments

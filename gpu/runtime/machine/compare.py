@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import lru_cache
 from math import ceil
 
-from gpu.codegen.emit import ELEMENTS
 from gpu.codegen.program import Program
 from gpu.runtime.machine.loaded import Loaded, load_program
+from tiling.dtypes.formats import FORMATS
 from tiling.scheme.taskmap import looped, repeat, spatial
 
 _THREADS = 256
@@ -38,7 +38,7 @@ def counter(elements: int, dtype: str) -> Program:
     turns = ceil(elements / threads.shape[0])
     block = ("(long)blockIdx.x", blocks)
     element = (repeat(turns) @ threads).index(0, "threadIdx.x", looped(("turn", turns), block))
-    pointer, load = f"const {ELEMENTS[dtype]} *", f"load_{dtype}"
+    pointer, load = f"const {FORMATS[dtype].cuda} *", f"load_{dtype}"
     text = f"""/* Each thread counts elements outside their limits; no comparison holds of what is no number. */
 KERNEL({_THREADS}, 1) outside_{dtype}({pointer}found, {pointer}low, {pointer}high, float *counts)
 {{

@@ -10,12 +10,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from gpu.codegen.copies.tensor_map import WRONG_BIT, WRONG_DRIVER, WRONG_WORD, TensorMap
+from gpu.codegen.copies.tensor_map import MAP_TYPES, WRONG_BIT, WRONG_DRIVER, WRONG_WORD, TensorMap
 
-# Values of CUtensorMapDataType, CUtensorMapSwizzle and CUtensorMapL2promotion in cuda.h; all other options are 0. With
-# type 11, TFLOAT32, TMA rounds f32 to tf32 on the way to shared memory. Source: CUTLASS, "TMA converts f32 input to
-# tf32" in sm90_mma_tma_gmma_ss_warpspecialized.hpp.
-_TYPES = {"f16": 6, "bf16": 9, "tf32": 11, "f32": 7}
+# Values of CUtensorMapSwizzle and CUtensorMapL2promotion in cuda.h; all other options are 0.
 _SWIZZLE_128 = 3
 _PROMOTE_TO_128 = 2
 _BYTES, _ALIGNMENT = 128, 64
@@ -53,7 +50,7 @@ def encoded(tensor: TensorMap, pointer: int) -> np.ndarray:
     start = -room.ctypes.data % _ALIGNMENT
     place = room[start : start + _BYTES]
     call, arguments = _call(tensor)
-    front = (ctypes.c_void_p(place.ctypes.data), _TYPES[tensor.dtype], len(tensor.dims), ctypes.c_void_p(pointer))
+    front = (ctypes.c_void_p(place.ctypes.data), MAP_TYPES[tensor.dtype][0], len(tensor.dims), ctypes.c_void_p(pointer))
     result = getattr(_driver(), call)(*front, *arguments, 0, _SWIZZLE_128, _PROMOTE_TO_128, 0)
     if result:
         raise DriverError(f"the CUDA driver refuses the tensor map of {tensor.name} (error {result} of {call})")

@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from graph.model.node import Made, Node, Text, at
-from tiling.program.dtypes import FLOATS
+from tiling.dtypes.formats import FLOATS
 
 
 def _gather_nd(node: Node) -> Made:

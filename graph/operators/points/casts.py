@@ -14,7 +14,7 @@ import numpy as np
 
 from graph.model.dtypes import DTYPES, FLOATS_OF_BITS, SHORT, stored
 from graph.model.node import Made, Node, Shape, Text, View, at
-from tiling.program.dtypes import FLOATS, INTEGERS
+from tiling.dtypes.formats import FLOATS, FORMATS, INTEGERS
 
 _NUMPY = {
     "f8e4m3fn": ml_dtypes.float8_e4m3fn,
@@ -24,7 +24,7 @@ _NUMPY = {
     "f8e8m0": ml_dtypes.float8_e8m0fnu,
     "f4e2m1": ml_dtypes.float4_e2m1fn,
 }
-_RANGES = SHORT | {"u8": (0, 255), "s8": (-128, 127), "u16": (0, 65535), "s16": (-32768, 32767)}
+_RANGES = {name: each.ends for name, each in FORMATS.items() if each.whole and each.bits <= 16}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from graph.model.node import Made, Node, Text
-from tiling.program.dtypes import INTEGERS
+from tiling.dtypes.formats import INTEGERS
 
 
 def _tf_idf(node: Node) -> Made:

@@ -23,9 +23,9 @@ from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
 from search.evaluator.cpu.backend import cpu_target
 from search.tuner.target import Target, Wanted
 from tiling.arguments import ArgumentError
+from tiling.dtypes.formats import FLOATS
 from tiling.loops.listing import listing
 from tiling.loops.passes import names
-from tiling.program.dtypes import FLOATS
 from tiling.program.infer import Array, Sized
 from tiling.program.rewrite.anchored import Anchored, anchored
 

@@ -17,6 +17,7 @@ from cpu.reference.oracle import error_bound, exact_bound, integers, reals, refe
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.runtime.arrays import as_output, from_device, to_device
 from gpu.runtime.machine.compare import outside
+from tiling.dtypes.formats import FORMATS
 from tiling.problem import Problem
 
 # NumPy computes the reference even though a device could do so in a hundredth of the time. The device's own libraries
@@ -30,8 +31,7 @@ from tiling.problem import Problem
 # tensor cores, 2021). CUDA's expf, tanhf and erfcf err by up to 2, 2 and 4 units (CUDA C++ programming guide,
 # mathematical functions).
 _GRANTED = 2
-_TF32_DROPPED = 13  # bits that tf32 drops of the 23 bits of a float's fraction
-_UNITS = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24}  # the largest relative error of one rounding
+_TF32_DROPPED = FORMATS["f32"].digits - FORMATS["tf32"].digits  # the last bits of a float's fraction
 _LEAST = 2.0**-25  # half of the smallest f16
 
 
@@ -111,7 +111,7 @@ def stepwise(problem: Problem, case: Case) -> Case:
     sums = reference(replace(problem, epilogue=None), x, _for_reference(problem, w))
     largest = np.abs(sums) + sum(np.abs(array) for array in arrays) + (case.high - case.low)
     # One rounding for each array, one because the limits are rounded already, and 1 % for roundings of roundings.
-    spread = 1.01 * (len(arrays) + 1) * (_UNITS[problem.output_dtype] * largest + _LEAST)
+    spread = 1.01 * (len(arrays) + 1) * (2.0 ** -FORMATS[problem.output_dtype].digits * largest + _LEAST)
     low, high = (_rounded(limit, problem.output_dtype) for limit in (case.low - spread, case.high + spread))
     return replace(case, low=low, high=high)
 

@@ -20,8 +20,8 @@ from bench.peers.interface.convolution import convolution
 from cpu.reference.oracle import reference
 from gpu.model.devices import DEVICES
 from gpu.runtime.machine.driver import no_gpu
-from search.tuner.dtypes import GPU_DTYPES
 from tests.support.kernels.guard import PLACES, Guarded
+from tiling.dtypes.products import GPU_DTYPES
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 

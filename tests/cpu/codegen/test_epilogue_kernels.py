@@ -26,7 +26,7 @@ from tests.support.kernels.cases import CASES, ON_EVERY_ISA, kernel_of
 from tests.support.kernels.epilogue_cases import ARRAYS, INFIX, Y
 from tests.support.kernels.low_precision_cases import ISA, NUMBERS, ON_BOTH
 from tests.support.kernels.random_cases import Case
-from tiling.dtypes import OPERAND_DTYPES
+from tiling.dtypes.products import OPERAND_DTYPES
 from tiling.epilogue import FUNCTIONS, fused
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse as parse_scheme

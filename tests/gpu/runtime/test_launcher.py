@@ -12,14 +12,14 @@ import pytest
 
 from cpu.runtime.compiler.toolchain import find_compiler
 from gpu.codegen.copies.aligned import copied_bytes, slices
-from gpu.codegen.copies.tensor_map import WRONG_BIT
+from gpu.codegen.copies.tensor_map import MAP_TYPES, WRONG_BIT
 from gpu.codegen.emit import copier, emit
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.program import Source
 from gpu.model.devices import DEVICES
 from gpu.model.predict import rank
 from gpu.runtime.export import launcher
-from gpu.runtime.machine.driver import _PROMOTE_TO_128, _SWIZZLE_128, _TYPES
+from gpu.runtime.machine.driver import _PROMOTE_TO_128, _SWIZZLE_128
 from search.tuner.dtypes import on_gpu
 from tests.support.gpu.cases import SPLIT
 from tests.support.gpu.driver import OWN, STAND_IN, WARNINGS, headers
@@ -151,7 +151,7 @@ def test_a_launcher_asks_the_driver_for_what_the_python_function_asks(case, tmp_
     assert words == [2**64 - 1 - (tensor.small << WRONG_BIT) for tensor in source.maps]
     for tensor, line in zip(source.maps, maps):
         kind = "im2col" if tensor.pixels else "tiled"
-        assert line.startswith(" ".join(map(str, ("map", kind, _TYPES[tensor.dtype], *tensor.dims))))
+        assert line.startswith(" ".join(map(str, ("map", kind, MAP_TYPES[tensor.dtype][0], *tensor.dims))))
         assert all(f" /{stride}" in line for stride in tensor.strides)
         assert line.endswith(f" 0 {_SWIZZLE_128} {_PROMOTE_TO_128} 0")
         if tensor.pixels:

@@ -23,10 +23,9 @@ from microkernels.tile.space import quick
 from search.evaluator.cpu.backend import cpu_backend
 from search.matmul import main as matmul_command
 from search.tuner import store
-from search.tuner.dtypes import GPU_DTYPES
 from tests.support.search.searching import SCHEME, SHAPE, conv
 from tiling.choices import either
-from tiling.dtypes import OUTPUT_DTYPES
+from tiling.dtypes.products import GPU_DTYPES, OUTPUT_DTYPES
 from tiling.machine import Timing
 from tiling.operators import matmul
 from tiling.text.shapes import canonical

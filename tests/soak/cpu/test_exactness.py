@@ -14,7 +14,7 @@ from search.evaluator.cpu.backend import cpu_backend
 from tests import exactness
 from tests.support.kernels import random_cases
 from tests.support.kernels.random_cases import Case
-from tiling.dtypes import OUTPUT_DTYPES
+from tiling.dtypes.products import OUTPUT_DTYPES
 from tiling.operators import LAYOUTS, in_layout
 from tiling.problem import Problem
 from tiling.rewrite.winograd.algorithm import unsupported_reason

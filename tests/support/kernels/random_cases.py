@@ -17,7 +17,7 @@ from microkernels.tile.isa import Isa, isa_named
 from microkernels.tile.matrix import registers_of, runs_of
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import FOUR_TILES, flat_pixels_of, unsupported_reason
-from tiling.dtypes import OUTPUT_DTYPES
+from tiling.dtypes.products import OUTPUT_DTYPES
 from tiling.epilogue import fused
 from tiling.loops.lowering.nest import Loop, Node, RegisterTile, nest_of
 from tiling.operators import LAYOUTS, conv2d, matmul

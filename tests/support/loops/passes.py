@@ -20,7 +20,7 @@ from tests.support.kernels import random_cases
 from tests.support.loops.loops import Arrays, of_numbers, result, statements
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import passes_gaps
-from tiling.dtypes import OUTPUT_DTYPES
+from tiling.dtypes.products import OUTPUT_DTYPES
 from tiling.loops.language import (
     Body,
     Buffer,

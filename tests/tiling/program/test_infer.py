@@ -6,7 +6,8 @@ from itertools import product
 
 import pytest
 
-from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, WIDTH, promoted
+from tiling.dtypes.formats import FLOATS
+from tiling.program.dtypes import FRACTION, WHOLE, WIDTH, promoted
 from tiling.program.infer import sized
 from tiling.program.language import DTYPES
 from tiling.program.names import ProgramError

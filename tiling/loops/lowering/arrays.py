@@ -6,7 +6,7 @@ Arrays are named as in C: X, W, Y, and E_b for the array b of an epilogue.
 from __future__ import annotations
 
 from tiling.arrays.access import access_of
-from tiling.dtypes import LANE_BYTES, OPERAND_DTYPES
+from tiling.dtypes.products import LANE_BYTES, OPERAND_DTYPES, word_of
 from tiling.loops.index import Index
 from tiling.loops.language import Buffer
 from tiling.problem import Problem
@@ -58,7 +58,7 @@ def dtype_of(problem: Problem, tensor: Tensor) -> str:
     number, numbers, lanewise = problem.dtype, problem.dot_group, access_of(problem).lanewise
     if tensor.role == "broadcast" and numbers and lanewise:
         return OPERAND_DTYPES[number][0]
-    return f"{number}x{numbers // (words_per_group(problem, tensor) or 1)}" if numbers else number
+    return word_of(number, numbers // (words_per_group(problem, tensor) or 1)) if numbers else number
 
 
 def axes_of(problem: Problem, tensor: Tensor) -> tuple[str, ...]:

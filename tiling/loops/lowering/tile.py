@@ -12,6 +12,7 @@ from math import prod
 
 from tiling.arrays.access import access_of
 from tiling.arrays.bias import bias_of, stored
+from tiling.dtypes.products import LANE_BYTES, OUTPUT_BYTES
 from tiling.loops.index import LANE, ZERO, Index, constant, variable
 from tiling.loops.language import (
     Alloc,
@@ -222,7 +223,7 @@ class TileLowering:
     def rounded(self, value: Value) -> Value:
         """The value rounded to the dtype of the output, where that has fewer bits."""
         dtype = self.problem.output_dtype
-        return Apply(f"to_{dtype}", (value,)) if dtype in ("bf16", "u8", "s8") else value
+        return Apply(f"to_{dtype}", (value,)) if OUTPUT_BYTES[dtype] < LANE_BYTES else value
 
     @cached_property
     def accumulator(self) -> tuple[Index, ...]:

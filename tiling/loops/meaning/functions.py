@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tiling.dtypes.formats import COMPUTED, FLOATS, FORMATS
+
 Number = Any  # a NumPy scalar or vector
 
 _LEAST = np.finfo(np.float32).tiny  # a smaller float is subnormal
@@ -174,14 +176,13 @@ def _normal(v: Number) -> Number:
     return np.where(np.abs(v) < _LEAST, np.copysign(np.float32(0), v), v).astype(np.float32)[()]
 
 
-# A cast of a scalar. A float becomes a whole number towards zero.
-_CASTS: dict[str, Callable[[Number], Number]] = {
-    **{"f32": np.float32, "f64": np.float64, "f16": np.float16, "bool": np.bool_},
-    **{"s64": lambda v: np.asarray(v).astype(np.int64)[()], "s32": lambda v: np.asarray(v).astype(np.int32)[()]},
-    **{"s8": lambda v: np.asarray(v).astype(np.int8)[()], "u8": lambda v: np.asarray(v).astype(np.uint8)[()]},
-    **{"s16": lambda v: np.asarray(v).astype(np.int16)[()], "u16": lambda v: np.asarray(v).astype(np.uint16)[()]},
-    **{"u32": lambda v: np.asarray(v).astype(np.uint32)[()], "u64": lambda v: np.asarray(v).astype(np.uint64)[()]},
-}
+def _cast(dtype: str) -> Callable[[Number], Number]:
+    """The cast of a scalar. A float becomes a whole number towards zero."""
+    kind = np.dtype(FORMATS[dtype].numpy).type
+    return (lambda v: np.asarray(v).astype(kind)[()]) if FORMATS[dtype].whole else kind
+
+
+_CASTS = {name: _cast(name) for name, each in COMPUTED.items() if not each.named}
 
 
 def _bits(v: Number) -> int:
@@ -246,7 +247,7 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
         "cos": np.cos,
     },
     **{"pow": np.power, "rsqrt": lambda v: 1 / np.sqrt(v), "erf": lambda v: np.vectorize(erf, otypes=[v.dtype])(v)[()]},
-    **{f"as_{dtype}": lambda v, kind=kind: kind(v) for dtype, kind in _CASTS.items()},
+    **{f"as_{dtype}": cast for dtype, cast in _CASTS.items()},
     "as_bf16": to_bf16,
     "as_tf32": to_tf32,
     "from_bf16": lambda v: _second(np.uint32(v) << 16),
@@ -263,6 +264,7 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     "word": word,
     "to_f32": to_f32,
     "to_bf16": to_bf16,
+    "to_f16": np.float16,
     "to_u8": to_u8,
     "to_s8": to_s8,
 }
@@ -275,7 +277,5 @@ def neutral(function: str, dtype: str) -> float:
     """The neutral number of a function, with which sums, products, `max`, `min`, `or` and `and` begin."""
     if function not in ("max", "min"):
         return 1 if function in ("mul", "and") else 0
-    ends = {"bool": (0, 1), "s32": (-(1 << 31), (1 << 31) - 1), "s64": (-(1 << 63), (1 << 63) - 1)}
-    ends |= {"u64": (0, (1 << 64) - 1)}
-    least, most = ends.get(dtype, (-inf, inf))
+    least, most = (-inf, inf) if dtype in FLOATS else FORMATS[dtype].ends
     return least if function == "max" else most

@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from tiling.dtypes import WORD
+from tiling.dtypes.formats import FORMATS
+from tiling.dtypes.products import DTYPE_BYTES, LANE_BYTES, WORD, word_of
 from tiling.loops.meaning.workers import Memory, Place
 
 Given = Any  # a NumPy scalar, or a vector of them
-NUMPY: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bool": np.bool_}
-NUMPY |= {"s64": np.int64, "s32": np.int32, "u8": np.uint8, "s8": np.int8}
-NUMPY |= {"u64": np.uint64, "u32": np.uint32, "s16": np.int16, "u16": np.uint16}
-# bf16 is kept as its bits. A word of 32 bits holds several numbers, or one and zeros.
-NUMPY |= {"bf16": np.uint16} | dict.fromkeys((WORD, "bf16x1", "bf16x2", "f16x2", "int8x1", "int8x4"), np.uint32)
-NUMPY["tf32"] = np.float32  # a tf32 is an f32 whose last 13 bits are 0
+NUMPY: dict[str, Any] = {name: np.dtype(each.numpy).type for name, each in FORMATS.items()}
+# A word of 32 bits holds several numbers, or one and zeros.
+NUMPY |= {
+    word_of(dtype, numbers): np.uint32 for dtype, size in DTYPE_BYTES.items() for numbers in (1, LANE_BYTES // size)
+}
+NUMPY[WORD] = np.uint32
 
 
 class Fault(Exception):

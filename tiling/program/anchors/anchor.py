@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby, takewhile
 from math import prod
 
-from tiling.dtypes import OUTPUT_DTYPES, SUM_DTYPE
+from tiling.dtypes.products import CPU_DTYPES, OUTPUT_DTYPES, SUM_DTYPE
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem, ProblemError
 from tiling.program.anchors.product import NoProductError, Product, Spatial, factors, product_of
@@ -19,8 +19,6 @@ from tiling.program.infer import Sized
 
 # The fewest outputs that share an x. With fewer, lanes of vectors are idle.
 FULL_VECTOR = 8
-# The dtypes of x and w, and what a problem calls them.
-_DTYPES = {("f32", "f32"): "f32", ("bf16", "bf16"): "bf16", ("u8", "s8"): "int8"}
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ def _worth(anchor: Anchor) -> tuple[bool, int, int]:
 def _dtypes(program: Sized, y: str, x: str, w: str) -> tuple[str, str]:
     """The dtype of a problem, and that of its output. Raises NoProductError."""
     given, output = (program.array(x).dtype, program.array(w).dtype), program.array(y).dtype
-    dtype = _DTYPES.get(given)
+    dtype = CPU_DTYPES.get(given)
     if dtype is None or output not in (OUTPUT_DTYPES[dtype] if SUM_DTYPE[dtype] == "f32" else (SUM_DTYPE[dtype],)):
         raise NoProductError(f"no kernel multiplies {' by '.join(given)} and gives {output}")
     return dtype, output

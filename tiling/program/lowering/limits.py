@@ -15,10 +15,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
+from tiling.dtypes.formats import FLOATS
 from tiling.loops.index import Index, Part, constant, variable
 from tiling.loops.language import Inside
 from tiling.loops.meaning.functions import neutral
-from tiling.program.dtypes import FLOATS, met_in, summed_in
+from tiling.program.dtypes import met_in, summed_in
 from tiling.program.functions import COMBINE
 from tiling.program.indices import tests
 from tiling.program.infer import Sized
@@ -177,7 +178,7 @@ def _folded(function: str, given: list[float | None]) -> float | None:
     match function, given:
         case "exp", [number] if number == -inf:
             return 0
-        case "f16" | "bf16" | "f32" | "f64", [number] if number == 0 or ends:
+        case cast, [number] if cast in FLOATS and (number == 0 or ends):
             return number
         case "neg", [number] if number is not None:
             return -number

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from tiling.dtypes.formats import FLOATS, FORMATS, WIDENED
 from tiling.loops import language as loops
 from tiling.loops.index import ZERO, Index, applied, constant, variable
 from tiling.loops.language import Alloc, Body, Buffer, Choose, For, Inside, Load, Position, Read, Store, Value
 from tiling.loops.meaning.functions import neutral
 from tiling.loops.quotients import from_zero
 from tiling.loops.rewrite import parts_of
-from tiling.program.dtypes import FLOATS, FRACTION, WHOLE, computed_in, dtype_in, met_in, promoted, real, summed_in
+from tiling.program.dtypes import FRACTION, WHOLE, computed_in, dtype_in, met_in, promoted, real, summed_in
 from tiling.program.functions import COMBINE, FUNCTIONS, REAL, SAME, TRUTH
 from tiling.program.indices import affine, tests
 from tiling.program.infer import Array, Sized
@@ -290,11 +291,11 @@ def _cast(value: Value, dtype: str, wanted: str) -> Value:
         return value
     if isinstance(value, loops.Number) and wanted in ("f32", "f64"):
         return replace(value, dtype=wanted)
-    if wanted == "bf16" and dtype != "f32":  # which rounds from f32
+    if FORMATS[wanted].named and dtype != "f32":  # which rounds from f32
         value = loops.Apply("as_f32", (value,))
     return loops.Apply(f"as_{wanted}", (value,))
 
 
 def _loaded(value: Value, dtype: str) -> Value:
     """A loaded number in the dtype in which it is computed."""
-    return loops.Apply("from_bf16", (value,)) if dtype == "bf16" else _cast(value, dtype, computed_in(dtype))
+    return loops.Apply(WIDENED[dtype], (value,)) if dtype in WIDENED else _cast(value, dtype, computed_in(dtype))

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import prod
 
-from tiling.program.dtypes import FLOATS, computed_in, dtype_in
+from tiling.dtypes.formats import FLOATS
+from tiling.program.dtypes import computed_in, dtype_in
 from tiling.program.functions import FUNCTIONS, REAL
 from tiling.program.infer import Sized
 from tiling.program.language import (

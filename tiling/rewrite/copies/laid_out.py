@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tiling.arrays.access import access_of
-from tiling.dtypes import OPERAND_DTYPES
+from tiling.dtypes.products import OPERAND_DTYPES, word_of
 from tiling.loops.index import ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Apply,
@@ -93,7 +93,7 @@ class _Points:
 
     def kernel(self) -> Kernel:
         images, blocks, _ = self.dots.broadcast.shape
-        dtype = f"{self.problem.dtype}x{self.numbers}"
+        dtype = word_of(self.problem.dtype, self.numbers)
         copy = Buffer(COPY, (images, blocks, self.points, self.block), ("image", "block", "point", "word"), dtype)
         before, _ = _before(self.flat)
         image, rows = variable("image"), self.rows(ZERO, "core")

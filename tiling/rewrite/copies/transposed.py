@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tiling.arrays.access import access_of
-from tiling.dtypes import LANE_BYTES, OPERAND_DTYPES
+from tiling.dtypes.products import LANE_BYTES, OPERAND_DTYPES, word_of
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Alloc,
@@ -80,7 +80,7 @@ def lower_transposed(problem: Problem, dots: Problem, lanes: int) -> Kernel:
         # Blocks of matrix instructions are as long as others, to their last word.
         whole=access.by_matrix,
         dtype=OPERAND_DTYPES[problem.dtype][0],
-        word=f"{problem.dtype}x{numbers}" if numbers > 1 else problem.dtype,
+        word=word_of(problem.dtype, numbers) if numbers > 1 else problem.dtype,
     )
     if window:
         return _ByLine(shape, x.shape[axis + 1 :], _left(window, columns), columns, dots.broadcast.shape[-2]).kernel()

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import pi, sqrt
 
+from tiling.dtypes.formats import COMPUTED, FLOATS, INTEGERS, WIDENED
 from tiling.loops.language import Apply, Number, Value
 
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
-_FLOATS = ("f32", "f64")
+_FLOATS = tuple(name for name in FLOATS if name not in WIDENED)
 # Narrow numbers are converted by way of the dtype in which they are computed.
-_NARROW = {"u32": "s64"} | dict.fromkeys(("u8", "s8", "u16", "s16"), "s32")
+_NARROW = {name: COMPUTED[name].computed_in for name in INTEGERS if COMPUTED[name].computed_in != name}
 # Functions that the printed file has for vectors of f32. For f64 they are made of functions of the C library.
 _OWN_F32 = frozenset({"sigmoid", "silu", "gelu", "gelu_tanh"})
 

@@ -16,7 +16,7 @@ from tests.support.kernels.flat_pixel_cases import CASES, SAME, scheme_of
 from tests.support.kernels.guard import PLACES, check_guarded
 from tests.support.kernels.matrix_cases import ISA
 from tests.support.kernels.pytorch_cases import whole_numbers
-from tiling.dtypes import OUTPUT_DTYPES
+from tiling.dtypes.products import OUTPUT_DTYPES
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 
 

@@ -30,7 +30,7 @@ from tests.support.kernels.low_precision_cases import (
     scheme_of,
 )
 from tiling.arguments import ArgumentError
-from tiling.dtypes import OUTPUT_DTYPES
+from tiling.dtypes.products import OUTPUT_DTYPES
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.dot_groups import in_dot_groups

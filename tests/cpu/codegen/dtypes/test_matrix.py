@@ -27,7 +27,7 @@ from search.evaluator.cpu.backend import cpu_backend
 from tests.support.kernels.guard import PLACES, check_guarded
 from tests.support.kernels.matrix_cases import ISA, NUMBERS
 from tests.support.kernels.random_cases import case
-from tiling.dtypes import OUTPUT_DTYPES
+from tiling.dtypes.products import OUTPUT_DTYPES
 from tiling.epilogue import fused
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.rewrite.dot_groups import (

@@ -9,7 +9,7 @@ import pytest
 
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.isa import EVERY_ISA
-from tiling.dtypes import WORD
+from tiling.dtypes.products import WORD
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import Apply, Choose, For, If, Inside, Instruction, Load, Number, Statement, Store, Value
 from tiling.loops.meaning import interpret

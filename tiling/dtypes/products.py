@@ -1,9 +1,11 @@
-"""The dtypes, their sizes, and their names in other libraries: "float32", numpy.float32 and torch.float32 mean f32."""
+"""The dtypes of products, and their names in other libraries: "float32", numpy.float32 and torch.float32 mean f32."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TypeVar
+
+from tiling.dtypes.formats import FORMATS
 
 _Value = TypeVar("_Value")
 
@@ -12,38 +14,52 @@ _Value = TypeVar("_Value")
 class Dtype:
     """A dtype of products.
 
-    bytes: of a number of the inputs. outputs: the dtypes that an output may have, the default first. x, w: the dtypes
-    of x (a) and of the weights (b). sum: the dtype that products are summed in. longest: the most products in a sum,
-    where more might overflow. names: the names that other libraries give it.
+    x, w: the formats of x (a) and of the weights (b). outputs: those that an output may have, the default first. sum:
+    the one that products are summed in. longest: the most products in a sum, where more might overflow. names: the
+    names that other libraries give it. cpu: whether an instruction set of a CPU multiplies it (a row of
+    `microkernels.tile.isa`). matrices: whether matrix instructions of a GPU do.
     """
 
-    bytes: int
-    outputs: tuple[str, ...]
     x: str
     w: str
+    outputs: tuple[str, ...]
     sum: str = "f32"
     longest: int | None = None
     names: tuple[str, ...] = ()
+    cpu: bool = False
+    matrices: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """Of a number of the inputs."""
+        return FORMATS[self.x].bytes
 
 
-# tf32 is an f32 of which a matrix instruction reads 19 bits. f16 and tf32 are a GPU's, int8 is a CPU's.
 # A product of u8 and s8 is at most 255 · 128.
 DTYPES = {
-    "f32": Dtype(4, ("f32",), "f32", "f32", names=("float32", "fp32")),
-    "f16": Dtype(2, ("f16", "f32"), "f16", "f16", names=("float16", "fp16", "half")),
-    "bf16": Dtype(2, ("bf16", "f32"), "bf16", "bf16", names=("bfloat16",)),
-    "tf32": Dtype(4, ("f32",), "tf32", "tf32", names=("tfloat32",)),
-    "int8": Dtype(1, ("s32", "f32", "u8", "s8"), "u8", "s8", "s32", (2**31 - 1) // (255 * 128), ("int8",)),
+    "f32": Dtype("f32", "f32", ("f32",), names=("float32", "fp32"), cpu=True),
+    "f16": Dtype("f16", "f16", ("f16", "f32"), names=("float16", "fp16", "half"), matrices=True),
+    "bf16": Dtype("bf16", "bf16", ("bf16", "f32"), names=("bfloat16",), cpu=True, matrices=True),
+    "tf32": Dtype("tf32", "tf32", ("f32",), names=("tfloat32",), matrices=True),
+    "int8": Dtype("u8", "s8", ("s32", "f32", "u8", "s8"), "s32", (2**31 - 1) // (255 * 128), names=("int8",), cpu=True),
 }
 DTYPE_BYTES = {dtype: each.bytes for dtype, each in DTYPES.items()}
 OUTPUT_DTYPES = {dtype: each.outputs for dtype, each in DTYPES.items()}
 OUTPUT_DTYPE = {dtype: each.outputs[0] for dtype, each in DTYPES.items()}
 OPERAND_DTYPES = {dtype: (each.x, each.w) for dtype, each in DTYPES.items()}
 SUM_DTYPE = {dtype: each.sum for dtype, each in DTYPES.items()}
+OUTPUT_BYTES = {output: FORMATS[output].bytes for each in DTYPES.values() for output in each.outputs}
+CPU_DTYPES = {(each.x, each.w): dtype for dtype, each in DTYPES.items() if each.cpu}  # by those of x and w
+GPU_DTYPES = tuple(dtype for dtype, each in DTYPES.items() if each.matrices)
 # A lane of a vector is a float, a sum of 32 bits, or a word of narrow numbers.
 LANE_BYTES = 4
 WORD = "word"  # the 32 bits of a lane, whatever they hold
-OUTPUT_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "s32": 4, "u8": 1, "s8": 1}
+
+
+def word_of(dtype: str, numbers: int) -> str:
+    """The name of a word of so many numbers."""
+    return f"{dtype}x{numbers}"
+
 
 _NAMES = {name: dtype for dtype, each in DTYPES.items() for name in each.names}
 # For the output, int8 means s8. For the inputs, int8 means that x is u8 and the weights are s8.
