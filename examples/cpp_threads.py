@@ -1,11 +1,10 @@
 """A kernel saved as C, and called from the threads of a C++ program that knows nothing of Python.
 
-python examples/cpp_threads.py [FOLDER]
+python examples/cpp_threads.py [FOLDER]        # it writes to layer/ where none is named
 """
 
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from search import generate_conv
 
 SOURCE = Path(__file__).with_suffix(".cpp")
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="layer-"))
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else "layer")
 
 kernel = generate_conv(c=32, h=14, w=14, k=32, r=3, s=3, padding=1)
 for path in kernel.save(folder, name="layer"):

@@ -8,6 +8,7 @@ import gc
 import os
 import random
 import signal
+import tempfile
 from functools import cache
 from pathlib import Path
 from zlib import crc32
@@ -126,6 +127,8 @@ def update_golden(request) -> bool:
 def isolated_folders(tmp_path_factory):
     """No test reads or writes the user's own measurements and compiled kernels.
 
+    Temporary files lie in pytest's folder too: what is killed leaves them, and so do some libraries that end well.
+
     Compiled kernels are shared by the whole run, processes of pytest-xdist included: many files build the same ones.
     Without room for all of them, and for the headers that gcc reads ahead, each would be compiled again and take thrice
     as long. So a test that asks about the limit, or deletes kernels, has a cache of its own.
@@ -138,6 +141,8 @@ def isolated_folders(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_DATA", str(tmp_path_factory.mktemp("data")))
         patch.setenv("TILEWRIGHT_CACHE", str(cache))
+        patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("temporary")))
+        patch.setattr(tempfile, "tempdir", None)  # it is read once, and then kept
         yield
     assert limit.read_text() == SHARED_CACHE_BYTES, "a test has changed the limit of the cache that all tests share"
 
