@@ -2,6 +2,7 @@
 
 Read in this order:
 
+    layer         the device layer, compiled once for all kernels
     launch        compiles a kernel's text with the twin's headers, and runs it
     program       runs the launches of a program
     twin.h        threads, shared and global memory, cp.async, ldmatrix and mma

@@ -5,17 +5,16 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from cpu.runtime.compiler.library import load
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.copies.tensor_map import TensorMap
 from gpu.codegen.emit import copier
 from gpu.codegen.program import Program, Source
+from gpu.twin.layer import RUNNING, declared, load_behind_layer, text_of
 from tiling.dtypes.products import DTYPE_BYTES
 
 # Multiprocessors of the device that the twin emulates, chosen by the seed. Most of these numbers are so small that the
@@ -86,7 +85,10 @@ class Twin:
         sizes = (ctypes.c_long * len(placed))(*(array.nbytes for array in placed))
         blocks = self.program.blocks_on(_MULTIPROCESSORS[seed % len(_MULTIPROCESSORS)])
         report = Report()
-        if self._entry(blocks, pointers, sizes, maps, ctypes.c_uint64(seed), ctypes.byref(report)):
+        entry = self._entry
+        with RUNNING:
+            failed = entry(blocks, pointers, sizes, maps, ctypes.c_uint64(seed), ctypes.byref(report))
+        if failed:
             raise TwinError(report.message.decode())
         return Run(placed[-1], report.conflicts, report.loads)
 
@@ -102,9 +104,7 @@ class Twin:
 
     @cached_property
     def _entry(self) -> Any:
-        # Without contraction, sums of reals are the same on every machine. Sums of integers are exact either way. -Og
-        # takes three quarters of the time of -O1 to compile, and its code is as fast here.
-        return load(twin_text(self.program), ("-Og", "-ffp-contract=off"), ctypes.CDLL).tilewright_twin
+        return load_behind_layer(twin_text(self.program)).tilewright_twin
 
 
 def run_on_twin(source: Source, *inputs: np.ndarray, seed: int = 0) -> Run:
@@ -122,12 +122,15 @@ def run_on_twin(source: Source, *inputs: np.ndarray, seed: int = 0) -> Run:
     return replace(run, output=from_bits(run.output, problem.output_dtype))
 
 
-def twin_text(program: Program) -> str:
-    """The C program that runs a kernel: the twin's device layer, the kernel's text, and an entry that launches it."""
+def twin_text(program: Program, whole: bool = False) -> str:
+    """The C program that runs a kernel: the twin's device layer, the kernel's text, and an entry that launches it.
+
+    whole: with the bodies of the layer's functions, which are compiled apart otherwise.
+    """
     parts = ["twin.h", *["twin_wgmma.h"] * program.uses_wgmma, *["twin_tma.h"] * program.uses_tma]
     parts += ["twin_split_k.h"] * program.shares_sums + ["twin_elements.h"] * program.elements
-    folders = [("twin", part) for part in parts] + [("device", "values.cuh")] * program.elements
-    layer = "\n".join(files(f"gpu.{folder}").joinpath(part).read_text(encoding="utf-8") for folder, part in folders)
+    layer = text_of(parts) if whole else declared(text_of(parts))
+    layer += text_of(["values.cuh"] * program.elements, "device")
     parameters = [f"(void *)arguments[{i}]" for i in range(program.arrays)]
     for i, tensor in enumerate(program.maps):
         parameters[tensor.array] = f"((tensor_map *)tensor_maps)[{i}]"

@@ -6,19 +6,16 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.resources import files
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from cpu.runtime.compiler.library import load
 from cpu.runtime.numbers import ELEMENTS
 from gpu.codegen.loops.functions import STORED
 from gpu.codegen.loops.launches import Launch, ProgramText
 from gpu.twin.launch import Report, TwinError, aligned
-
-_LAYER = (("twin", "twin.h"), ("twin", "twin_elements.h"), ("device", "values.cuh"))
+from gpu.twin.layer import RUNNING, declared, load_behind_layer, text_of
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,10 @@ class ProgramTwin:
         grids = (ctypes.c_long * len(self.program.launches))(*(each.grid.at(known) for each in self.program.launches))
         report = Report()
         place = ctypes.c_void_p(outside.ctypes.data)
-        if self._entry(pointers, sizes, given, grids, place, ctypes.c_uint64(seed), ctypes.byref(report)):
+        entry = self._entry
+        with RUNNING:
+            failed = entry(pointers, sizes, given, grids, place, ctypes.c_uint64(seed), ctypes.byref(report))
+        if failed:
             raise TwinError(report.message.decode())
         return placed[: len(arrays)], bool(outside[0])
 
@@ -59,13 +59,12 @@ class ProgramTwin:
 
     @cached_property
     def _entry(self) -> Any:
-        # Without contraction, sums of reals are the same on every machine.
-        return load(program_text(self.program), ("-Og", "-ffp-contract=off"), ctypes.CDLL).tilewright_twin_program
+        return load_behind_layer(program_text(self.program)).tilewright_twin_program
 
 
 def program_text(program: ProgramText) -> str:
     """The C program that runs all launches: the twin's device layer, the kernels' text, and an entry."""
-    layer = "\n".join(files(f"gpu.{folder}").joinpath(name).read_text(encoding="utf-8") for folder, name in _LAYER)
+    layer = declared(text_of(("twin.h", "twin_elements.h"))) + text_of(("values.cuh",), "device")
     bodies = "\n".join(_launch_text(program, launch, number) for number, launch in enumerate(program.launches))
     runs = "\n".join(_run_text(program, launch, number) for number, launch in enumerate(program.launches))
     return f"""{layer}

@@ -89,7 +89,7 @@ static void twin_count_product(const struct twin_product *p, int warp_row, int b
 
 /* Loads 32 bytes of elements for each of `points` points from `first` on; `points` is a multiple of 8. Elements across
  * the depth have 2 bytes. */
-static void twin_elements(const struct twin_product *p, uint64_t descriptor, int across, int first, int points, float (*values)[16])
+static void twin_points(const struct twin_product *p, uint64_t descriptor, int across, int first, int points, float (*values)[16])
 {
     const int each = 16 / p->bytes;
     for (int i = 0; i < 2 * points; ++i) {
@@ -110,8 +110,8 @@ static void twin_multiply(struct twin_thread *lanes, int index)
     static float a[16][16], b[TWIN_WIDEST][16];
     struct twin_product *p = lanes[0].products + index;
     const int warp_row = (int)(lanes - twin.threads) % 128 / 32 * 16;
-    twin_elements(p, p->a, p->a_across, warp_row, 16, a);
-    twin_elements(p, p->b, p->b_across, 0, p->columns, b);
+    twin_points(p, p->a, p->a_across, warp_row, 16, a);
+    twin_points(p, p->b, p->b_across, 0, p->columns, b);
     for (int lane = 0; lane < 32; ++lane)
         for (int i = 0; i < p->columns / 2; ++i) {
             const int row = lane / 4 + (i / 2 % 2) * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;

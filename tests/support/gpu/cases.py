@@ -67,7 +67,9 @@ def check_within_arrays(scheme):
     """Compiles a kernel's text with what a compiler sees of indices beyond an array, which would let it cut loops
     short.
     """
-    shared_object(twin_text(emit(scheme)), ("-Werror=aggressive-loop-optimizations", "-Werror=array-bounds"))
+    shared_object(
+        twin_text(emit(scheme), whole=True), ("-Werror=aggressive-loop-optimizations", "-Werror=array-bounds")
+    )
 
 
 def survives(source, seeds=range(4)):

@@ -1,0 +1,47 @@
+"""The twin's device layer. Its functions are compiled once; the text of a kernel comes behind their declarations.
+
+So a kernel takes a third of the time to compile. Functions of the layer begin with `static` or `DEVICE` at the start of
+a line, and their bodies end with `}` there. Those of `DEVICE` are small, and each kernel has its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import threading
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from cpu.runtime.compiler.library import load
+
+_PARTS = ("twin.h", "twin_elements.h", "twin_wgmma.h", "twin_tma.h", "twin_split_k.h")
+RUNNING = threading.Lock()  # the layer holds the state of one run
+_STATIC = re.compile(r"^(__attribute__\(\(.*\)\) )?static ", re.MULTILINE)
+_FUNCTION = re.compile(_STATIC.pattern + r"([^;{=]*\))(?: \{.*\}|\n\{\n(?:.*\n)*?\})$", re.MULTILINE)
+
+
+def text_of(parts: Iterable[str], folder: str = "twin") -> str:
+    """The text of parts of a layer."""
+    return "\n".join(files(f"gpu.{folder}").joinpath(part).read_text(encoding="utf-8") for part in parts)
+
+
+def declared(layer: str) -> str:
+    """Parts of the layer with declarations in place of functions and variables that are compiled once."""
+    return re.sub(r"^static ", "extern ", _FUNCTION.sub(r"\1\2;", layer), flags=re.MULTILINE)
+
+
+def load_behind_layer(text: str) -> ctypes.CDLL:
+    """Compiles and loads a text that begins with declarations of the layer. Raises as `cpu...library.load` does."""
+    _load_layer()
+    # Without contraction, sums of reals are the same on every machine. Sums of integers are exact either way. -Og takes
+    # three quarters of the time of -O1 to compile, and its code is as fast here.
+    return load(text, ("-Og", "-ffp-contract=off"), ctypes.CDLL)
+
+
+@cache
+def _load_layer() -> Any:
+    """All of the layer. Libraries that are loaded later find its functions, which all have names with `twin_`."""
+    flags = ("-O2", "-ffp-contract=off", "-fno-semantic-interposition")
+    return load(_STATIC.sub(r"\1", text_of(_PARTS)), flags, lambda path: ctypes.CDLL(path, ctypes.RTLD_GLOBAL))
