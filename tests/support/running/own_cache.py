@@ -1,0 +1,41 @@
+"""A compile cache of the test's own, and small entries of it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from cpu.runtime.compiler.library import load
+
+ANSWER = "int answer(void) { return 42; }\n"
+
+
+@pytest.fixture
+def kernels(tmp_path, monkeypatch):
+    """Each test has its own cache; returns the folder that entries land in."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "kernels"
+
+
+def answer(text: str = ANSWER) -> int:
+    return load(text, (), ctypes.CDLL).answer()
+
+
+def filled(kernels: Path, ages: dict[str, int], size: int = 50) -> float:
+    """Entries of 2 x `size` bytes, used that many seconds ago; the present time."""
+    now = time.time()
+    kernels.mkdir(parents=True, exist_ok=True)
+    for name, age in ages.items():
+        for suffix in (".so", ".c"):
+            path = kernels / (name * 64 + suffix)
+            path.write_bytes(b"x" * size)
+            os.utime(path, (now - age, now - age))
+    return now
+
+
+def names(kernels: Path) -> str:
+    return "".join(sorted(path.name[0] for path in kernels.glob("*.so")))
