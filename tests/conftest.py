@@ -31,7 +31,6 @@ pytest_plugins = [
     "tests.support.gpu.fake_device",
     "tests.support.gpu.lasting_cache",
     "tests.support.running.emulated",
-    "tests.support.running.own_cache",
 ]
 
 SOAK = Path(__file__).parent / "soak"

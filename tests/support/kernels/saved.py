@@ -1,4 +1,4 @@
-"""Saved kernels: a C program that calls one, and an instruction set that no CPU has."""
+"""Saved kernels: their example program, a C program that calls one, and an instruction set that no CPU has."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import replace
 from cpu.codegen.emit import emit
 from cpu.runtime.compiler.toolchain import BASE_FLAGS, find_compiler
 from microkernels.tile.isa import ISAS
+from tests.support.kernels.cases import CASES
 
+PROBLEM, TEXT = CASES["masked last vector"]
 # What an instruction set looks like on a CPU that lacks it.
 LACKED = replace(ISAS["portable"], cpu_flags=("avx9",), supported="0")
 CALL = """
@@ -30,3 +32,10 @@ def calling_program(scheme, isa, folder, before=""):
     flags = [flag for flag in (*BASE_FLAGS, *isa.compiler_flags) if flag != "-shared"]
     subprocess.run([*find_compiler().command, *flags, "kernel.c", "call.c", "-o", "call"], cwd=folder, check=True)
     return folder / "call"
+
+
+def example(folder, library):
+    """Compiles the example program that `save` wrote; its path."""
+    command = [*find_compiler().command, "-O1", f"{library.stem}_example.c", library.name, "-Wl,-rpath,$ORIGIN"]
+    subprocess.run([*command, "-o", "example"], cwd=folder, check=True)
+    return folder / "example"

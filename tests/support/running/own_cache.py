@@ -1,4 +1,4 @@
-"""A compile cache of the test's own, and small entries of it."""
+"""Small entries of a compile cache."""
 
 from __future__ import annotations
 
@@ -7,18 +7,9 @@ import os
 import time
 from pathlib import Path
 
-import pytest
-
 from cpu.runtime.compiler.library import load
 
 ANSWER = "int answer(void) { return 42; }\n"
-
-
-@pytest.fixture
-def kernels(tmp_path, monkeypatch):
-    """Each test has its own cache; returns the folder that entries land in."""
-    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "kernels"
 
 
 def answer(text: str = ANSWER) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bench.report.results import MODEL, OURS, Conditions, Contender, LayerResult
+from bench.report.sections import sections
 from tiling.machine import CacheLevel, Machine, Timing
 
 GFLOP = 10**9
@@ -49,3 +50,5 @@ def on(threads: int) -> list[LayerResult]:
 
 
 RESULTS = tuple(on(1) + on(2))
+ONE, TWO = sections(RESULTS)
+MISSING = (("net:D on 1 thread", "failed: it crashed"), ("net:E", "late"), ("net:F", "late"))
