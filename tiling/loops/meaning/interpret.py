@@ -70,13 +70,14 @@ from tiling.loops.language import (
 )
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.lanes import read_all, side_by_side
-from tiling.loops.meaning.memory import NUMPY, Array, Fault, Given, by_lane, complete, undefined
+from tiling.loops.meaning.memory import NUMPY, Array, Fault, Given, by_lane, complete, read_only, undefined
 from tiling.loops.meaning.prefetches import Asked, Prefetches
 from tiling.loops.meaning.scope import Copies, Scope
 from tiling.loops.meaning.workers import Memory, Workers
 from tiling.loops.walk import walk
 
 ALONE = ("serial", "unrolled", "vector")  # kinds of loops that one worker runs
+_NAMELESS = (Store, If, Do)  # these need no scope of their own
 
 
 def interpret(
@@ -141,7 +142,7 @@ def _chosen(statement: If, team: list[Scope]) -> Body:
 
 def run(body: Body, scope: Scope) -> None:
     """Runs the statements of a block. It gets a scope of its own, unless it is one statement that names nothing."""
-    if len(body) == 1 and isinstance(body[0], Store | If | Do):
+    if len(body) == 1 and isinstance(body[0], _NAMELESS):
         return _RUN[type(body[0])](body[0], scope)
     here = scope.inner()
     for statement in body:
@@ -444,16 +445,21 @@ _VALUE: dict[type, Callable[..., Given]] = {
 }
 
 
+# What an instruction means starts no copy, prefetches nothing and is one worker's.
+_NO_COPIES, _NO_WORKERS, _NO_PREFETCHES = Copies(), Workers(), Prefetches([])
+
+
 def invoked(invoke: Invoke, scope: Scope) -> np.ndarray | None:
     """Runs the meaning of an instruction. Returns what it stored to `out`, or None where it stores to memory."""
-    inner = Scope({})
+    inner = Scope({}, copies=_NO_COPIES, workers=_NO_WORKERS, prefetches=_NO_PREFETCHES)
     for name, operand in invoke.operands:
         _hand_over(name, operand, scope, inner)
     lanes = vector_lanes(invoke.instruction)
     if lanes:
         dtype = NUMPY[invoke.instruction.dtype] if invoke.instruction.dtype else inner.arrays["p"].elements.dtype
         inner.arrays["out"] = undefined("out", (lanes,), dtype)
-    run(invoke.instruction.meaning, inner)
+    for statement in invoke.instruction.meaning:
+        _RUN[type(statement)](statement, inner)
     if lanes and np.count_nonzero(inner.arrays["out"].written) < lanes:
         raise Fault(f"{invoke.instruction.name} leaves lanes of its value without one")
     return inner.arrays["out"].elements if lanes else None
@@ -479,4 +485,4 @@ def _hand_over(name: str, operand: Operand, scope: Scope, inner: Scope) -> None:
     elif isinstance(operand, Stride):
         return  # the meaning counts elements: it is made for this stride
     else:
-        inner.arrays[name] = complete(name, np.atleast_1d(value(operand, scope)))
+        inner.arrays[name] = read_only(name, np.atleast_1d(value(operand, scope)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tiling.loops.index import Index
+from tiling.loops.index import LANE, Index
 from tiling.loops.language import Apply, Condition, For, If, Inside, Load, Number, Store, Value
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.memory import NUMPY, Array, Given
@@ -112,6 +112,11 @@ def _places(array: Array, indices: tuple[Index, ...], numbers: Numbers) -> tuple
     shape = array.elements.shape
     if not len(indices) == len(array.origin) == len(shape):
         raise _InTurn
+    if len(indices) == 1 and indices[0].terms == LANE.terms:  # nearly every operand of an instruction
+        start, lanes = array.origin[0] + indices[0].offset, numbers["lane"]
+        if lanes.item(0) + start < 0 or lanes.item(-1) + start >= shape[0]:
+            raise _InTurn
+        return (lanes + start if start else lanes,)
     place = tuple([start + _at(index, numbers) for start, index in zip(array.origin, indices)])
     for at, extent, index in zip(place, shape, indices):
         low, high = (at, at) if isinstance(at, int) else _ends(at, index)

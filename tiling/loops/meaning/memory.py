@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import add, lt, mul
 from typing import Any
 
@@ -43,12 +44,17 @@ class Array:
 
     def place(self, at: tuple[int, ...]) -> tuple[int, ...]:
         """The place in the buffer of an index of the view. Raises Fault outside the buffer."""
-        shape = self.elements.shape
-        if len(at) == len(self.origin) == len(shape) == 1:  # nearly every operand of an instruction
-            only = self.origin[0] + at[0]
-            if 0 <= only < shape[0]:
-                return (only,)
-        place = tuple(map(add, self.origin, at))
+        shape, origin = self.elements.shape, self.origin
+        if len(at) == len(origin) == len(shape):
+            if len(at) == 1:  # nearly every operand of an instruction
+                only = origin[0] + at[0]
+                if 0 <= only < shape[0]:
+                    return (only,)
+            elif len(at) == 2:
+                row, column = origin[0] + at[0], origin[1] + at[1]
+                if 0 <= row < shape[0] and 0 <= column < shape[1]:
+                    return row, column
+        place = tuple(map(add, origin, at))
         if not len(at) == len(place) == len(shape):
             raise Fault(f"{self.name} has {len(shape)} dimensions, and {list(at)} is an index of {len(at)}")
         if min(place, default=0) < 0 or not all(map(lt, place, shape)):
@@ -143,6 +149,18 @@ class ByLane(Array):
 def complete(name: str, elements: np.ndarray, memory: Memory | None = None) -> Array:
     """An array whose elements all have a value."""
     return Array(name, elements, np.ones(elements.shape, bool), (0,) * elements.ndim, memory)
+
+
+def read_only(name: str, elements: np.ndarray) -> Array:
+    """The value that an instruction gets, which it only reads. Many share what says that all is written."""
+    return Array(name, elements, _all_written(elements.shape), (0,) * elements.ndim)
+
+
+@lru_cache(256)
+def _all_written(shape: tuple[int, ...]) -> np.ndarray:
+    written = np.ones(shape, bool)
+    written.flags.writeable = False
+    return written
 
 
 def by_lane(array: Array, place: Callable[[int], tuple[int, ...]]) -> ByLane:

@@ -72,7 +72,13 @@ class Scope:
 
     def is_vector(self, at: tuple[Index, ...]) -> bool:
         """Whether an access outside any loop over lanes is one to a register of all its lanes."""
-        return "lane" not in self.numbers and any(term == "lane" for index in at for term, _ in index.terms)
+        if "lane" in self.numbers:
+            return False
+        for index in at:  # asked at every access: a generator would take four times as long
+            for term, _ in index.terms:
+                if term == "lane":
+                    return True
+        return False
 
     def at(self, indices: tuple[Index, ...], lane: int | None = None) -> tuple[int, ...]:
         """The numbers that indices are here. lane: the value of `lane`."""
