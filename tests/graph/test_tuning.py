@@ -208,8 +208,11 @@ def test_what_was_tried_before_a_kill_is_kept_and_not_tried_again(tmp_path, sent
         process.wait()
     kept = records()
     assert len(kept) >= 8
-    subprocess.run([*command, "8"], cwd=ROOT, env=environment, check=True)
-    after = records()
+    for budget in ("1", "8"):  # on a loaded machine a second may be too short for a new one
+        subprocess.run([*command, budget], cwd=ROOT, env=environment, check=True)
+        after = records()
+        if len(after) > len(kept):
+            break
     # The kernels that were there before are timed beside each new one; all others only once.
     chosen = {(shape, scheme) for shape, scheme, _ in after}
     assert {(shape, scheme) for shape, scheme, _ in kept} < chosen
