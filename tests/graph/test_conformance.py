@@ -1,4 +1,4 @@
-"""A sample of onnx's own tests, of operators and of files; `make soak` runs them all."""
+"""A sample of onnx's own tests, of operators, of files and of networks; `make soak` runs them all."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from graph import conformance
 from graph.conformance import PASSED, cases, checked, main, reason
 
-# One or two of each kind of operator.
+# One or two of each kind of operator, and two networks.
 SAMPLE = (
     *("test_add_bcast", "test_div_int32_trunc", "test_where_example", "test_clip_example", "test_softplus", "test_elu"),
     *("test_reduce_mean_keepdims_random", "test_argmax_keepdims_random_select_last_index", "test_logsoftmax_axis_0"),
@@ -56,6 +56,7 @@ SAMPLE = (
         "test_sequence_map_identity_2_sequences",
         "test_split_to_sequence_1",
     ),
+    *("test_squeezenet", "test_shufflenet"),  # whole networks
 )
 
 
