@@ -7,6 +7,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 
 from cpu.runtime.output import OutputError, readers_may_leave, write
+from tiling.choices import meant
 
 # For each word after `tilewright`: the module that it runs, and a line of help.
 COMMANDS = {
@@ -33,7 +34,10 @@ def main() -> int:
         return told(_usage())
     if word == "--version":
         return told(f"tilewright {_version()}")
-    print(f"tilewright has no command {word[:40]!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
+    print(
+        f"tilewright has no command {word[:40]!r}{meant(word, COMMANDS)}; there are {', '.join(COMMANDS)}",
+        file=sys.stderr,
+    )
     return 2
 
 

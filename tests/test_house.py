@@ -119,7 +119,7 @@ ROOMS = {
         *("tiling.*", "microkernels.*", "cpu.runtime.*", "cpu.cluster"),
         *("search.tuner", "search.evaluator.*", "search.flow"),
     },
-    "search": {"tiling.text", "cpu.runtime", "search.evaluator.*", "search.flow", "search.commands"},
+    "search": {"tiling", "tiling.text", "cpu.runtime", "search.evaluator.*", "search.flow", "search.commands"},
     "graph.model": {"tiling", "tiling.dtypes", "tiling.program"},
     "graph.operators.points": {"tiling", "tiling.dtypes", "tiling.program", "graph.model"},
     "graph.operators.places": {"tiling", "tiling.dtypes", "tiling.program", "graph.model"},

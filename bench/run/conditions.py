@@ -19,6 +19,7 @@ from cpu.codegen.emit import VERSION
 from search.evaluator.cpu.backend import CpuBackend
 from search.evaluator.gpu.cuda import CudaBackend
 from search.tuner import store
+from tiling.choices import meant
 from tiling.problem import ProblemError
 from tiling.text.suite import Layer
 
@@ -34,7 +35,7 @@ def available(wanted: Sequence[str] | None, target: str = "cpu") -> tuple[dict[s
     wanted = [] if wanted == ["none"] else wanted
     for name in wanted:
         if name not in PEERS:
-            raise ProblemError(f"there is no peer {name!r}; there are {' '.join(PEERS)}, or none")
+            raise ProblemError(f"there is no peer {name!r}{meant(name, PEERS)}; there are {' '.join(PEERS)}, or none")
         if PEERS[name].target != target:
             here, ours = ("a GPU", "the CPU") if target == "cpu" else ("the CPU", "a GPU")
             raise ProblemError(f"{name} computes on {here}: beside kernels of {ours} it would compare two machines")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tiling.choices import meant
 from tiling.dtypes.products import DTYPE_BYTES, GPU_DTYPES
 
 
@@ -95,4 +96,4 @@ def device_named(name: str) -> Device:
     for device in DEVICES.values():
         if device.name.casefold() == name.casefold():
             return device
-    raise KeyError(f"no GPU called {name!r} is known; there are {', '.join(DEVICES)}")
+    raise KeyError(f"no GPU called {name!r} is known{meant(name, DEVICES)}; there are {', '.join(DEVICES)}")

@@ -265,7 +265,7 @@ def _make_ready(worker: Worker) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns 0 if device and twin agree, 1 if they do not, 2 if nothing could be compared."""
+    """Returns 0 if device and twin agree, 1 if they do not or if nothing could be compared."""
     parser = Parser(
         prog="python -m gpu.calibrate",
         description="Compares this GPU with the CPU twin, call by call.",
@@ -285,7 +285,7 @@ def main(arguments: list[str] | None = None) -> int:
         found = calibrate(report)
     except (DeviceError, ToolchainError, CacheError, WorkerError, OSError) as error:
         print(f"gpu.calibrate: {error}", file=sys.stderr)
-        return 2
+        return 1
     wrong = sum(map(bool, found["words_differ"].values())) + len(found["failed"])
     print(f"{len(found['words_differ']) + len(found['failed'])} probes, {wrong} not as the twin")
     return int(wrong > 0)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from microkernels.tile.amx import with_tiles
 from microkernels.tile.forms import Isa, Lanes, Narrow, Product
+from tiling.choices import meant
 
 AVX512F = Isa(
     name="avx512f",
@@ -242,7 +243,7 @@ EVERY_ISA: dict[str, Isa] = {name: isa for isas in ISAS_OF.values() for name, is
 def isa_named(name: str) -> Isa:
     """The row called `name`. Raises ValueError, which lists the known names."""
     if name not in EVERY_ISA:
-        raise ValueError(f"unknown instruction set {name!r}; known are {', '.join(EVERY_ISA)}")
+        raise ValueError(f"unknown instruction set {name!r}{meant(name, EVERY_ISA)}; known are {', '.join(EVERY_ISA)}")
     return EVERY_ISA[name]
 
 

@@ -121,7 +121,10 @@ def test_show_without_a_ranking_says_how_to_make_one(capsys):
 
 def test_what_cannot_be_ranked_is_refused_in_a_sentence(monkeypatch, capsys):
     assert command_line.main(["rank", "--isa", "avx9"]) == 2
-    assert capsys.readouterr().err == f"unknown instruction set 'avx9'; known are {', '.join(EVERY_ISA)}\n"
+    assert (
+        capsys.readouterr().err
+        == f"unknown instruction set 'avx9' (did you mean avx2?); known are {', '.join(EVERY_ISA)}\n"
+    )
     bare = replace(offline.host(), flags=frozenset({"fma"}))
     monkeypatch.setattr(offline, "host", lambda: bare)
     assert command_line.main(["rank", "--isa", "avx512f"]) == 2

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tiling.choices import either
+from tiling.choices import either, meant
 
 
 @pytest.mark.parametrize(
@@ -10,3 +10,11 @@ from tiling.choices import either
 )
 def test_names_are_listed_as_english_has_them(names, said):
     assert either(names) == said
+
+
+@pytest.mark.parametrize(
+    "wanted, said",
+    [("ONEDNNN", " (did you mean oneDNN?)"), ("tvn", " (did you mean tvm?)"), ("numpy", "")],
+)
+def test_an_unknown_name_is_told_the_nearest_ones(wanted, said):
+    assert meant(wanted, ["oneDNN", "ort", "tvm"]) == said

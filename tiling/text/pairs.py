@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypedDict
 
 from tiling.canonical import DEFAULT_LAYOUT, MATMUL_REQUIRED
+from tiling.choices import meant
 from tiling.operators import Side, conv2d, in_order, in_wider, matmul
 from tiling.problem import Problem, ProblemError, ShapeError
 
@@ -124,7 +125,7 @@ def pairs_of(text: str, keys: tuple[str, ...]) -> dict[str, str]:
         if not equals:
             raise ShapeError(f"{part[:40]!r} is not key=value")
         if key not in keys:
-            raise ShapeError(f"{part[:40]!r}: unknown key {key[:20]!r}; known are {' '.join(keys)}")
+            raise ShapeError(f"{part[:40]!r}: unknown key {key[:20]!r}{meant(key, keys)}; known are {' '.join(keys)}")
         if key in pairs:
             raise ShapeError(f"{part[:40]!r}: {key} is given twice")
         pairs[key] = value

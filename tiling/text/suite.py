@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib.resources import files
 
+from tiling.choices import meant
 from tiling.problem import Problem, ShapeError
 
 MOST_NAMED = 20  # names in a message
@@ -82,10 +82,7 @@ def layers(suite: str, text: str, problem_of: Callable[[str], Problem]) -> tuple
 
 def _there_is(wanted: str, names: Iterable[str]) -> str:
     """The end of a message about an unknown name: close matches, then the known names, at most MOST_NAMED of them."""
-    folded = {name.casefold(): name for name in names}
-    close = [folded[name] for name in get_close_matches(wanted.casefold(), folded, n=3)]
-    meant = f" (did you mean {' or '.join(close)}?)" if close else ""
-    there = list(folded.values())
+    there = list(names)
     if len(there) > MOST_NAMED:
         there = [*there[: MOST_NAMED - 1], "…", there[-1]]
-    return f"{meant}; there are {' '.join(there)}"
+    return f"{meant(wanted, there)}; there are {' '.join(there)}"

@@ -28,7 +28,33 @@ def test_what_is_wrong_is_one_line(words, said, capsys):
     with pytest.raises(SystemExit) as ended:
         parser.parse_args(words)
     printed = capsys.readouterr()
-    assert ended.value.code == 2 and (printed.out, printed.err) == ("", f"{said}; see --help\n")
+    assert ended.value.code == 2 and (printed.out, printed.err) == (
+        "",
+        f"{said}; see --help\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["rnak"], " (did you mean rank?); see --help"),
+        (["rank", "--target", "cuad"], " (did you mean cuda?); see --help"),
+        (["rank", "--siez", "2"], "unrecognized arguments: --siez 2 (did you mean --size?); see --help"),
+        (["rank", "--zzz"], "unrecognized arguments: --zzz; see --help"),
+        (["rank", "--target", "x"], "); see --help"),
+    ],
+)
+def test_what_was_meant_is_said(words, meant, capsys):
+    parser = Parser("tool")
+    commands = parser.add_subparsers(required=True, metavar="what")
+    rank = commands.add_parser("rank")
+    rank.add_argument("--size", type=int)
+    rank.add_argument("--target", choices=("cpu", "cuda"))
+    with pytest.raises(SystemExit) as ended:
+        parser.parse_args(words)
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and said.endswith(f"{meant}\n")
+    assert ("did you mean" in said) == ("did you mean" in meant)
 
 
 def test_nothing_else_makes_a_parser():
