@@ -276,11 +276,13 @@ def in_a_process(function: str, **environment: str) -> str:
     return told.stdout
 
 
+@pytest.mark.slow
 @needs_triton
 def test_tritons_kernel_is_exact_in_its_interpreter():
     assert "exact" in in_a_process("interpret_triton", TRITON_INTERPRET="1")
 
 
+@pytest.mark.slow
 @needs_triton
 def test_tritons_kernel_compiles_to_the_instructions_of_its_dtype(tmp_path):
     assert "compiled" in in_a_process("compile_triton", TRITON_CACHE_DIR=str(tmp_path))
