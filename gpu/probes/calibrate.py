@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from gpu.twin.launch import Twin
 
 # The time limit of a probe in a worker, including both compilers. It ends a probe that hangs.
 PROBE_SECONDS = 20.0
+Found = dict[str, Any]  # what is known so far, as JSON
 # The time limit for a worker to import CuPy, open the device and run both compilers once.
 READY_SECONDS = 120.0
 
@@ -206,7 +208,8 @@ def on_device(probe: Probe) -> np.ndarray:
 
     output = cupy.zeros(WORDS, np.uint32)
     load_program(probe.program).launch(cupy.asarray(probe.first), cupy.asarray(probe.second), output)
-    return cupy.asnumpy(output)
+    words: np.ndarray = cupy.asnumpy(output)
+    return words
 
 
 def ready() -> None:
@@ -231,7 +234,7 @@ def differing(*, name: str) -> int:
         return int((on_device(probe) != on_twin(probe)).sum())
 
 
-def calibrate(report: Callable[[dict, str], object] = lambda found, name: None) -> dict:
+def calibrate(report: Callable[[Found, str], object] = lambda found, name: None) -> Found:
     """For each probe, how many words differ between device and twin, or why it failed; also device and versions.
 
     After each probe `report` gets everything found so far and the probe's name, so that an early end loses nothing.
@@ -241,7 +244,7 @@ def calibrate(report: Callable[[dict, str], object] = lambda found, name: None) 
     device = current_device()
     versions = {"nvrtc": compiler_name(), "driver": driver_version()}
     about = {"device": device.name, "architecture": device.architecture, **versions}
-    found = {**about, "words_differ": {}, "failed": {}}
+    found: Found = {**about, "words_differ": {}, "failed": {}}
     with Worker(memory_bytes=ADDRESSES, packages=("gpu",)) as worker:
         for probe in probes():
             if probe.program.uses_wgmma and not device.wgmma_flops:
@@ -274,7 +277,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", metavar="FILE", help="write the result there too, after every probe")
     options = parser.parse_args(arguments)
 
-    def report(found: dict, name: str) -> None:
+    def report(found: Found, name: str) -> None:
         if options.json:
             Path(options.json).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
         print(_line(found, name), flush=True)
@@ -291,7 +294,7 @@ def main(arguments: list[str] | None = None) -> int:
     return int(wrong > 0)
 
 
-def _line(found: dict, name: str) -> str:
+def _line(found: Found, name: str) -> str:
     if name in found["failed"]:
         return f"{name:<40} failed: {found['failed'][name]}"
     words = found["words_differ"][name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,8 +43,8 @@ class Probe:
         )
         text = f"{_AS_FLOAT}\n{kernel} probe({', '.join(parameters)})\n{{\n{body}\n}}\n"
         sizes = (self.cluster * self.sharing, self.threads, self.shared_bytes, 3)
-        shared = {"semaphores": 1, "partial_sums": self.sharing * WORDS} if self.sharing > 1 else {}
-        return Program("probe", text, *sizes, maps=self.maps, cluster=self.cluster, **shared)
+        program = Program("probe", text, *sizes, maps=self.maps, cluster=self.cluster)
+        return replace(program, semaphores=1, partial_sums=self.sharing * WORDS) if self.sharing > 1 else program
 
 
 _AS_FLOAT = """DEVICE float as_float(unsigned word)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gpu.codegen.copies.tensor_map import Pixels, TensorMap
@@ -41,7 +43,14 @@ def tma_probes(words: np.ndarray, floats: np.ndarray) -> tuple[Probe, ...]:
     return tuple(found)
 
 
-def _map(dims, strides, box, pixels=None, array=0, dtype="bf16") -> TensorMap:
+def _map(
+    dims: tuple[int, ...],
+    strides: tuple[int, ...],
+    box: tuple[int, ...],
+    pixels: Pixels | None = None,
+    array: int = 0,
+    dtype: str = "bf16",
+) -> TensorMap:
     return TensorMap("ac"[array > 0], array, dtype, dims, strides, box, pixels)
 
 
@@ -56,7 +65,8 @@ def _no_ties(floats: np.ndarray) -> np.ndarray:
 
 
 def _ties(floats: np.ndarray) -> np.ndarray:
-    return floats & ~_BELOW | _HALF_PLACE
+    found: np.ndarray = floats & ~_BELOW | _HALF_PLACE
+    return found
 
 
 _IMAGE = ((40, 5, 5, 4), (80, 400, 2000))
@@ -100,7 +110,7 @@ _START = f"""if (lane == 0) {{
 """
 
 
-def _load(call: str, places) -> str:
+def _load(call: str, places: Sequence[tuple[int, ...]]) -> str:
     copies = "\n".join(
         f"    {call}(shared + {_HALF * i}, &a, shared + {BARRIER}, {', '.join(map(str, at))});"
         for i, at in enumerate(places)
@@ -112,7 +122,7 @@ def _load(call: str, places) -> str:
     )
 
 
-def _multicast(call: str, places) -> str:
+def _multicast(call: str, places: Sequence[tuple[int, ...]]) -> str:
     copies = "\n".join(
         f"    if (cluster_rank() == {i})\n"
         f"        {call}(shared + {_HALF * i}, &a, shared + {BARRIER}, {', '.join(map(str, at))}, 3);"
