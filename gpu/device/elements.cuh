@@ -94,6 +94,9 @@ ELEMENTS(tf32, unsigned, unsigned, , )
 /* The bits of the nearest tf32. */
 DEVICE unsigned tf32_of(float v) { return round_tf32(__float_as_uint(v)); }
 
+/* A place in shared memory as mbarriers, the copy engine and wgmma know it. */
+DEVICE unsigned shared_address(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+
 /* An asynchronous copy to shared memory, or of zeros where it is not `inside`. */
 #define COPIES(bytes) \
     DEVICE void copy_async_##bytes(void *to, const void *from, int inside) \

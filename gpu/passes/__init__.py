@@ -10,4 +10,5 @@ In this folder, and in its rooms:
     rows/         rows of programs on teams of threads
     memory/       shared memory, barriers, wide accesses
     matrices/     matrix instructions of warps, and the tiles that they read
+    warpgroups/   matrix instructions of warpgroups, and a warp that copies for them
 """

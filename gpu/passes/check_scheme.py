@@ -6,6 +6,7 @@ from math import prod
 
 from gpu.passes.facts.workers import WARP_SIZE
 from gpu.passes.matrices.check_matrix import check_matrix
+from gpu.passes.warpgroups.check_warpgroup import check_warpgroup, is_of_warpgroups
 from tiling.dtypes.formats import FLOATS
 from tiling.dtypes.products import DTYPES
 from tiling.scheme.scheme import Scheme
@@ -13,7 +14,7 @@ from tiling.scheme.specifiers import DotGroup, Lambda, Matrix, Rest, SchemeError
 
 _MULTIPLIED = tuple(name for name, each in DTYPES.items() if each.x in FLOATS)  # by threads alone
 MOST_THREADS = 1024  # of a block
-_THREADS = ("warp", "lane")
+_THREADS = ("warp", "lane", "warpgroup")
 _WORKERS = ("block", *_THREADS)
 
 
@@ -21,7 +22,9 @@ def check_scheme(scheme: Scheme) -> None:
     """Raises SchemeError, which names the specifier, where a scheme is no kernel of a GPU's blocks and threads."""
     problem, output = scheme.problem, scheme.problem.output.name
     of_matrices = isinstance(scheme.specifiers[-1], Matrix)
-    if of_matrices:
+    if is_of_warpgroups(scheme):
+        check_warpgroup(scheme)
+    elif of_matrices:
         check_matrix(scheme)
     elif problem.dtype not in _MULTIPLIED:
         raise SchemeError(

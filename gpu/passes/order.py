@@ -38,6 +38,10 @@ from gpu.passes.threads.state_conditions import state_conditions
 from gpu.passes.values.add_zeros import add_zeros
 from gpu.passes.values.compute_in_f32 import compute_in_f32
 from gpu.passes.values.guard_gathers import guard_gathers
+from gpu.passes.warpgroups.check_warpgroup import is_of_warpgroups
+from gpu.passes.warpgroups.copy_boxes import copy_boxes
+from gpu.passes.warpgroups.multiply_warpgroups import multiply_warpgroups
+from gpu.passes.warpgroups.specialise_warps import specialise_warps
 from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import Forms, Pass, forms
 from tiling.program.infer import Sized
@@ -67,6 +71,10 @@ def _has_matrix(scheme: Scheme) -> bool:
     return isinstance(scheme.specifiers[-1], Matrix)
 
 
+def _of_warps(scheme: Scheme) -> bool:
+    return _has_matrix(scheme) and not is_of_warpgroups(scheme)
+
+
 SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("compute in f32", compute_in_f32),
     Pass("bind blocks", lambda kernel, _: bind_blocks(kernel)),
@@ -74,17 +82,20 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("bind threads", lambda kernel, _: bind_threads(kernel)),
     Pass("stage tiles", stage_tiles, lambda scheme: not _has_matrix(scheme)),
     Pass("stage matrices", stage_matrices, _has_matrix),
-    Pass("copy asynchronously", lambda kernel, _: copy_asynchronously(kernel), _has_matrix),
+    Pass("copy asynchronously", lambda kernel, _: copy_asynchronously(kernel), _of_warps),
+    Pass("copy boxes", copy_boxes, is_of_warpgroups),
     Pass("widen copies", lambda kernel, _: widen_copies(kernel)),
-    Pass("fill ahead", fill_ahead, _has_matrix),
+    Pass("fill ahead", fill_ahead, _of_warps),
     Pass("add zeros", lambda kernel, _: add_zeros(kernel)),
-    Pass("multiply matrices", multiply_matrices, _has_matrix),
+    Pass("multiply matrices", multiply_matrices, _of_warps),
+    Pass("multiply warpgroups", multiply_warpgroups, is_of_warpgroups),
+    Pass("specialise warps", specialise_warps, is_of_warpgroups),
     Pass("share sums", share_sums, lambda scheme: parts_of(scheme) > 1),
-    Pass("load matrices", load_matrices, _has_matrix),
-    Pass("load ahead", lambda kernel, _: load_ahead(kernel), _has_matrix),
+    Pass("load matrices", load_matrices, _of_warps),
+    Pass("load ahead", lambda kernel, _: load_ahead(kernel), _of_warps),
     Pass("store pairs", lambda kernel, _: store_pairs(kernel), _has_matrix),
-    Pass("unroll copies", lambda kernel, _: unroll_copies(kernel), _has_matrix),
-    Pass("swizzle", lambda kernel, _: swizzle(kernel), _has_matrix),
+    Pass("unroll copies", lambda kernel, _: unroll_copies(kernel), _of_warps),
+    Pass("swizzle", lambda kernel, _: swizzle(kernel), _of_warps),
     Pass("skip blocks", skip_blocks, _has_matrix),
     Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
     Pass("place barriers", lambda kernel, _: place_barriers(kernel)),

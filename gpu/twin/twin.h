@@ -33,7 +33,7 @@
 #define blockIdx (twin_block_index())
 #define gridDim (twin_grid())
 
-enum { TWIN_LARGEST_BLOCK = 1024, TWIN_STACK = 64 << 10, TWIN_COPIES = 512, TWIN_PRODUCTS = 64, TWIN_WIDEST = 256, TWIN_WRITES = 1024, TWIN_BASE = 1024, TWIN_BUFFERS = 8, TWIN_LARGEST_CLUSTER = 2 };
+enum { TWIN_LARGEST_BLOCK = 1024, TWIN_STACK = 64 << 10, TWIN_COPIES = 512, TWIN_PRODUCTS = 64, TWIN_WIDEST = 256, TWIN_WRITES = 1024, TWIN_BASE = 1024, TWIN_LARGEST_CLUSTER = 2 };
 
 struct twin_index { unsigned x, y, z; };
 
@@ -92,7 +92,7 @@ static struct {
     unsigned first_block, grid, cluster_turn;
     uint64_t random;
     int priority[TWIN_LARGEST_CLUSTER * TWIN_LARGEST_BLOCK / 32];
-    struct twin_buffer buffers[TWIN_BUFFERS];
+    struct twin_buffer *buffers;
     int buffer_count;
     void (*body)(void);
     int (*arrival)(void);            /* lets one TMA copy arrive; returns whether there was one; or NULL */
@@ -870,8 +870,10 @@ static int twin_run(void (*body)(void), unsigned blocks, int cluster, int thread
         twin.blocks[b].history = calloc((size_t)shared_bytes / 2 + 1, sizeof *twin.blocks[b].history);
         missing |= !twin.blocks[b].shared || !twin.blocks[b].history;
     }
-    twin.buffer_count = count;
-    for (int i = 0; i < count; ++i) {
+    twin.buffers = calloc((size_t)count + 1, sizeof *twin.buffers);
+    twin.buffer_count = twin.buffers ? count : 0;
+    missing |= !twin.buffers;
+    for (int i = 0; i < twin.buffer_count; ++i) {
         const int output = i >= count - outputs;
         twin.buffers[i] = (struct twin_buffer){arrays[i], bytes[i], output ? calloc((size_t)bytes[i], 1) : NULL};
         missing |= output && !twin.buffers[i].written;
@@ -897,8 +899,9 @@ static int twin_run(void (*body)(void), unsigned blocks, int cluster, int thread
         free(twin.blocks[b].shared);
         free(twin.blocks[b].history);
     }
-    for (int i = 0; i < count; ++i)
+    for (int i = 0; i < twin.buffer_count; ++i)
         free(twin.buffers[i].written);
+    free(twin.buffers);
     free(order);
     return *report->message != 0;
 }

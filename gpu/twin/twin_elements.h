@@ -170,6 +170,8 @@ ELEMENTS(tf32, unsigned, unsigned, , )
 
 DEVICE unsigned tf32_of(float v) { return round_tf32(twin_bits(v)); }
 
+DEVICE unsigned shared_address(const void *p) { return twin_address(p); }
+
 /* Copies are noted in the history of twin.h, which get_matrices asks too. */
 #define COPIES(bytes) \
     DEVICE void copy_async_##bytes(void *to, const void *from, int inside) \
@@ -255,7 +257,7 @@ static int twin_launch(void (*body)(void), unsigned blocks, int threads, int sha
     if (missing)
         snprintf(report->message, sizeof report->message, "the twin has no memory for what it notes of each byte");
     else
-        twin_run(body, blocks, 1, threads, shared_bytes, NULL, NULL, 0, 0, seed, report);
+        twin_run(body, blocks, 1, threads, shared_bytes, arrays, bytes, count, 0, seed, report);
     for (int i = 0; i < count && !missing; ++i)
         for (long at = 0; roles[i] == TWIN_OUTPUT && at < bytes[i] && !*report->message; ++at)
             if (!twin_elements.arrays[i].touches[at].write_block)

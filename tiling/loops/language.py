@@ -21,6 +21,7 @@ from tiling.loops.index import Index, Range, applied, constant
 # The number of this thread, from 0, and how many threads the team has that runs the kernel.
 THREAD, THREADS = "thread", "threads"
 LINE = 64  # bytes of a cache line
+MBARRIER = "mbarrier"  # the dtype of a buffer of them
 PACKED = ("packed",)  # the axes of a buffer whose numbers lie in the order in which loops read them
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -482,6 +483,57 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyBox:
+    """The copy engine of a GPU brings a box of an array: its elements lie one after the other from `target` on.
+
+    source: where the box begins; elements outside of the array are zeros. extents: of the box along each axis of the
+    array. barrier: counts the bytes that have come. function: of values, that each element goes through; "" for none.
+    """
+
+    target: Address
+    source: Address
+    extents: tuple[int, ...]
+    barrier: Address
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Makes an mbarrier. A phase of it ends after `arrivals` arrivals, once all expected bytes have come."""
+
+    barrier: Address
+    arrivals: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arrive:
+    """Arrives at an mbarrier. The phase ends only after so many more bytes of copies."""
+
+    barrier: Address
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Await:
+    """Waits until this phase of an mbarrier, counted from 0, has ended. Phases below 0 have."""
+
+    barrier: Address
+    phase: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The first `warps` warps of a block run `body`; those behind them run `otherwise` meanwhile.
+
+    Only mbarriers order the two.
+    """
+
+    warps: int
+    body: Body
+    otherwise: Body
+
+
+@dataclass(frozen=True, slots=True)
 class Take:
     """`name` is how often a counter in memory was taken before, until the end of the block. It counts to `count - 1`,
     then begins again at 0.
@@ -522,7 +574,7 @@ class Comment:
 Statement = (
     Alloc | For | If | Block | StagedPart | Team | Store | Let | Set | Define | Read | Decide | RaiseFlag
     | ClearFlag | View | Seen | Move | Do | Prefetch | Cursors | Aim | Advance | Tiles | Shape | Fence | Copy
-    | Commit | Wait | Take | Barrier | Call | Comment
+    | Commit | Wait | CopyBox | Open | Arrive | Await | Beside | Take | Barrier | Call | Comment
 )  # fmt: skip
 Body = tuple[Statement, ...]
 

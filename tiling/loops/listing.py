@@ -20,7 +20,10 @@ from tiling.loops.language import (
     Aligned,
     Alloc,
     Apply,
+    Arrive,
+    Await,
     Barrier,
+    Beside,
     Block,
     Body,
     Buffer,
@@ -31,6 +34,7 @@ from tiling.loops.language import (
     Commit,
     Condition,
     Copy,
+    CopyBox,
     Cursors,
     Decide,
     Define,
@@ -48,6 +52,7 @@ from tiling.loops.language import (
     Mask,
     Move,
     Number,
+    Open,
     Operand,
     Position,
     Prefetch,
@@ -136,6 +141,11 @@ def _statement(statement: Statement) -> Iterator[str]:
             yield from _deeper(statement.body)
         case If():
             yield from _choice(statement, "if")
+        case Beside(warps, body, otherwise):
+            yield f"the first {warps} warps:"
+            yield from _deeper(body)
+            yield "the others, beside them:"
+            yield from _deeper(otherwise)
         case Block():
             yield from _block(statement)
         case StagedPart(buffer, part, body):
@@ -247,6 +257,18 @@ def _of_memory(statement: Statement) -> str:
             return f"copy {count} elements to {' from '.join(places)}{tests}"
         case Commit():
             return "commit"
+        case CopyBox(target, source, extents, barrier, function):
+            places = (_place(address.buffer, address.at) for address in (target, source))
+            size = " x ".join(map(str, extents)) + f", {function}," * bool(function)
+            return f"copy a box of {size} to {' from '.join(places)}, counted at {_operand(barrier)}"
+        case Open(barrier, arrivals):
+            return f"open {_operand(barrier)} for {arrivals} arrivals"
+        case Arrive(barrier, 0):
+            return f"arrive at {_operand(barrier)}"
+        case Arrive(barrier, size):
+            return f"arrive at {_operand(barrier)}, expect {size} bytes"
+        case Await(barrier, phase):
+            return f"wait for phase {phase} of {_operand(barrier)}"
         case Take(name, counter, count):
             return f"{name} = how often {_place(counter.buffer, counter.at)} was taken before, of {count} times"
         case Wait(pending):

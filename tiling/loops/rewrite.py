@@ -12,12 +12,15 @@ from tiling.loops.language import (
     Aim,
     Alloc,
     Apply,
+    Arrive,
+    Await,
     Block,
     Body,
     Call,
     Choose,
     Condition,
     Copy,
+    CopyBox,
     Decide,
     Define,
     Do,
@@ -30,6 +33,7 @@ from tiling.loops.language import (
     Load,
     Mask,
     Move,
+    Open,
     Operand,
     Position,
     Prefetch,
@@ -95,6 +99,12 @@ def with_own_values(statement: Statement, change: ChangeOperand) -> Statement:
     if isinstance(statement, Copy):
         target, source = (with_operands(each, change) for each in (statement.target, statement.source))
         return Copy(target, source, statement.count, statement.conditions)
+    if isinstance(statement, CopyBox):
+        places = (statement.target, statement.source, statement.barrier)
+        target, source, barrier = (with_operands(each, change) for each in places)
+        return CopyBox(target, source, statement.extents, barrier, statement.function)
+    if isinstance(statement, (Open, Arrive, Await)):
+        return replace(statement, barrier=with_operands(statement.barrier, change))
     if isinstance(statement, Take):
         return Take(statement.name, with_operands(statement.counter, change), statement.count)
     if isinstance(statement, Call):
@@ -158,6 +168,8 @@ def _with_bounds(statement: Statement, change: ChangeIndex) -> Statement:
         return Store(statement.buffer, tuple([change(index) for index in statement.at]), statement.value)
     if isinstance(statement, Define):
         return replace(statement, index=change(statement.index))
+    if isinstance(statement, Await):
+        return Await(statement.barrier, change(statement.phase))
     if isinstance(statement, Move):
         return Move(statement.view, tuple([change(index) for index in statement.at]))
     if isinstance(statement, Aim):
@@ -246,6 +258,10 @@ def operands_of(statement: Statement) -> tuple[Operand, ...]:
         return (statement.address,)
     if isinstance(statement, Copy):
         return statement.target, statement.source
+    if isinstance(statement, CopyBox):
+        return statement.target, statement.source, statement.barrier
+    if isinstance(statement, (Open, Arrive, Await)):
+        return (statement.barrier,)
     if isinstance(statement, Take):
         return (statement.counter,)
     return statement.views if isinstance(statement, Call) else ()

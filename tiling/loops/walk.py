@@ -5,16 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tiling.loops.language import Alloc, Block, Body, Buffer, For, If, Kernel, Seen, StagedPart, Statement, Team
+from tiling.loops.language import (
+    Alloc,
+    Beside,
+    Block,
+    Body,
+    Buffer,
+    For,
+    If,
+    Kernel,
+    Seen,
+    StagedPart,
+    Statement,
+    Team,
+)
 
-WITH_BLOCKS = (For, If, Block, StagedPart, Team)  # the statements that have other ones inside
+WITH_BLOCKS = (For, If, Beside, Block, StagedPart, Team)  # the statements that have other ones inside
 
 
 def inside(statement: Statement) -> Iterator[Body]:
     """The blocks directly inside a statement."""
     if isinstance(statement, (For, Block, StagedPart, Team)):
         yield statement.body
-    elif isinstance(statement, If):
+    elif isinstance(statement, (If, Beside)):
         yield statement.body
         yield statement.otherwise
 
@@ -29,6 +42,8 @@ def with_blocks(statement: Statement, change: Callable[[Body], Body]) -> Stateme
         return For(s.name, s.start, s.stop, s.step, body, s.kind, s.dim, s.limit)
     if isinstance(statement, If):
         return If(statement.conditions, change(statement.body), change(statement.otherwise))
+    if isinstance(statement, Beside):
+        return Beside(statement.warps, change(statement.body), change(statement.otherwise))
     if isinstance(statement, Block):
         return Block(statement.name, change(statement.body), statement.notes)
     return replace(statement, body=change(statement.body))
@@ -41,7 +56,7 @@ def walk(body: Body) -> Iterator[Statement]:
     while rest:
         statement = rest.pop()
         yield statement
-        if isinstance(statement, If):
+        if isinstance(statement, (If, Beside)):
             rest += reversed(statement.otherwise)
         if isinstance(statement, WITH_BLOCKS):
             rest += reversed(statement.body)

@@ -15,9 +15,12 @@ from types import MappingProxyType
 
 from tiling.loops.language import (
     Address,
+    Arrive,
+    Await,
     Body,
     Call,
     Copy,
+    CopyBox,
     Do,
     Function,
     Instruction,
@@ -25,6 +28,7 @@ from tiling.loops.language import (
     Kernel,
     Let,
     Load,
+    Open,
     Operand,
     Read,
     Seen,
@@ -83,8 +87,10 @@ def stored_to(body: Body, effects: Effects = _NONE) -> Iterator[str]:
     for statement in walk(body):
         if isinstance(statement, Store):
             yield statement.buffer
-        elif isinstance(statement, Copy):
+        elif isinstance(statement, (Copy, CopyBox)):
             yield statement.target.buffer
+        elif isinstance(statement, Open):
+            yield statement.barrier.buffer
         elif isinstance(statement, Take):
             yield statement.counter.buffer
         elif isinstance(statement, Do):
@@ -98,8 +104,10 @@ def stored_to(body: Body, effects: Effects = _NONE) -> Iterator[str]:
 def loaded_from(body: Body, effects: Effects = _NONE) -> Iterator[str]:
     """The names of what the statements of a block read. Prefetches read nothing."""
     for statement in walk(body):
-        if isinstance(statement, Copy):
+        if isinstance(statement, (Copy, CopyBox)):
             yield statement.source.buffer
+        elif isinstance(statement, (Arrive, Await)):
+            yield statement.barrier.buffer
         elif isinstance(statement, Take):
             yield statement.counter.buffer
         elif isinstance(statement, Call):

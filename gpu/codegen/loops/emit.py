@@ -10,19 +10,29 @@ import hashlib
 from gpu.codegen.loops.functions import STORED
 from gpu.codegen.loops.launches import Launch, ProgramText
 from gpu.codegen.loops.names import with_cuda_names
-from gpu.codegen.loops.print import GpuPrinter
+from gpu.codegen.loops.print import GpuPrinter, map_of
 from gpu.passes.facts.reading import buffers_of, dtypes_of, elements, touched
-from gpu.passes.facts.workers import BLOCK, MEMBER, THREAD, WARP, launches, threads_of
+from gpu.passes.facts.workers import (
+    BLOCK,
+    MEMBER,
+    THREAD,
+    WARP,
+    WARPGROUP,
+    WARPS_OF_GROUP,
+    launches,
+    threads_of,
+)
 from gpu.passes.memory.allocate_shared import shared_bytes
 from gpu.passes.order import program_forms
 from gpu.passes.values.guard_gathers import REPORT
-from tiling.loops.language import Alloc, Buffer, Do, For, Kernel
+from tiling.loops.language import Alloc, Buffer, CopyBox, Do, For, Kernel
 from tiling.loops.listing import listing
 from tiling.loops.walk import walk
 from tiling.loops.writes import stored_to
 from tiling.program.infer import Sized
 
 _NUMBER_OF = {BLOCK: "block_number()", WARP: "warp_number()", THREAD: "thread_number()", MEMBER: "member_number()"}
+_NUMBER_OF |= {WARPGROUP: f"warp_number() / {WARPS_OF_GROUP}"}
 _LARGEST_INT = 2**31 - 1
 
 
@@ -65,7 +75,11 @@ def emit_launch(kernel: Kernel, loop: For, symbol: str, blocks: int = 1) -> tupl
     spans += [s.stop.offset for s in walk(loop.body) if isinstance(s, For) and not s.stop.terms]
     large = any(span > _LARGEST_INT // 2 for span in spans)
     printer = GpuPrinter(buffers_of(kernel), dtypes_of(kernel), launch.threads, "long long" if large else "int")
-    parameters = [_parameter(buffer, buffer.name in written) for buffer in memory.values()]
+    boxed = {s.source.buffer for s in walk(loop.body) if isinstance(s, CopyBox)}
+    parameters = [
+        f"TENSOR_MAP {map_of(name)}" if name in boxed else _parameter(buffer, name in written)
+        for name, buffer in memory.items()
+    ]
     parameters += [f"long long {name}" for name, _ in kernel.numbers] + ["int *outside"] * reports
     names |= {MEMBER} if "lane" in names else set()
     workers = [f"{name} = {_NUMBER_OF[name]}" for name in _NUMBER_OF if name in names | _guarding(loop)]

@@ -11,13 +11,14 @@ from math import isinf, isnan
 
 from tiling.dtypes.formats import COMPUTED, FLOATS, WIDENED
 from tiling.dtypes.products import DTYPE_BYTES, GPU_DTYPES, LANE_BYTES, word_of
-from tiling.loops.language import Number
+from tiling.loops.language import MBARRIER, Number
 from tiling.text.numbers import shortest
 
 # The type of an element in memory, and its type as a value: a narrow float becomes an f32.
 STORED = {name: each.cuda for name, each in COMPUTED.items()}
 # What a matrix instruction takes: the bits of a tf32, and words of several numbers.
 STORED["tf32"] = "unsigned"
+STORED[MBARRIER] = "unsigned long long"
 _WORDS = (word_of(dtype, LANE_BYTES // DTYPE_BYTES[dtype]) for dtype in GPU_DTYPES)
 VALUE = STORED | dict.fromkeys(WIDENED, STORED["f32"]) | {"bool": "int"} | dict.fromkeys(_WORDS, "unsigned")
 

@@ -10,7 +10,7 @@ A loop over threads becomes the code of one thread. A register of each thread be
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpu.codegen.loops.functions import STORED, VALUE, applied, bare, literal
 from gpu.passes.facts.reading import WIDTH, flat
@@ -21,13 +21,17 @@ from tiling.loops.language import (
     Address,
     Alloc,
     Apply,
+    Arrive,
+    Await,
     Barrier,
+    Beside,
     Body,
     Buffer,
     Choose,
     Comment,
     Commit,
     Copy,
+    CopyBox,
     Define,
     Do,
     For,
@@ -35,6 +39,7 @@ from tiling.loops.language import (
     Let,
     Load,
     Number,
+    Open,
     Operand,
     Position,
     Read,
@@ -84,6 +89,8 @@ class GpuPrinter:
                 return self.loop(statement)
             case If():
                 return self.choice(statement)
+            case Beside():
+                return self.beside(statement)
             case Store(buffer, at, value):
                 return [self.store(self.buffers[buffer], at, value)]
             case Let(name, value, changes, dtype) if value is not None:
@@ -104,6 +111,17 @@ class GpuPrinter:
                 return [f"copy_async_{count * size}({self.operand(target)}, {self.operand(source)}, {inside});"]
             case Commit():
                 return ["cp_async_commit();"]
+            case Open(barrier, arrivals):
+                return [f"mbarrier_init({self.shared(barrier)}, {arrivals});"]
+            case Arrive(barrier, 0):
+                return [f"mbarrier_arrive({self.shared(barrier)});"]
+            case Arrive(barrier, size):
+                return [f"mbarrier_expect({self.shared(barrier)}, {size});"]
+            case Await(barrier, phase):  # the hardware knows whether a phase is even or odd
+                parity = (phase - phase.offset + phase.offset % 2) % 2
+                return [f"mbarrier_wait({self.shared(barrier)}, {number(parity)});"]
+            case CopyBox():
+                return [self.copied_box(statement)]
             case Take(name, counter, count):
                 return [f"const int {name} = take_semaphore({self.operand(counter)}, {count});"]
             case Wait(pending):
@@ -134,6 +152,22 @@ class GpuPrinter:
             return [f"if (!({conditions})) {{", *_indented(self.lines(choice.otherwise)), "}"]
         lines = [f"if ({conditions}) {{", *_indented(self.lines(choice.body))]
         return [*lines, *(["} else {", *_indented(self.lines(choice.otherwise))] if choice.otherwise else []), "}"]
+
+    def beside(self, roles: Beside) -> list[str]:
+        """Warps in two roles."""
+        first = replace(self, threads=roles.warps * WARP_SIZE)
+        lines = [f"if ({WARP} < {roles.warps}) {{", *_indented(first.lines(roles.body)), "} else {"]
+        return [*lines, *_indented(self.lines(roles.otherwise)), "}"]
+
+    def copied_box(self, copy: CopyBox) -> str:
+        """A copy of a box, whose place is innermost first, by the tensor map of its array."""
+        at = ", ".join(number(index) for index in reversed(copy.source.at))
+        given = f"{self.shared(copy.target)}, &{map_of(copy.source.buffer)}, {self.shared(copy.barrier)}, {at}"
+        return f"copy_box_{len(copy.extents)}d({given});"
+
+    def shared(self, address: Address) -> str:
+        """A place in shared memory as the copy engine and mbarriers know it."""
+        return f"shared_address({self.operand(address)})"
 
     def declaration(self, buffer: Buffer, at: Index | None) -> str:
         """The declaration of a buffer."""
@@ -202,6 +236,11 @@ class GpuPrinter:
     def own(self, buffer: Buffer, at: tuple[Index, ...]) -> list[Index]:
         """The index of an element among the elements of a buffer that one thread has."""
         return [i for i, extent, axis in zip(at, buffer.shape, buffer.axes) if axis not in WORKERS and extent > 1]
+
+
+def map_of(array: str) -> str:
+    """The name of an array's tensor map."""
+    return f"{array}_map"
 
 
 def _own(buffer: Buffer) -> tuple[int, ...]:

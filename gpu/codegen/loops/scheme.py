@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gpu.codegen.copies.tensor_map import TensorMap
 from gpu.codegen.emit import VERSION, emit, is_pipeline
 from gpu.codegen.loops.emit import emit_launch
 from gpu.codegen.program import Source
@@ -18,8 +19,11 @@ from gpu.passes.matrices.check_matrix import is_staged_once
 from gpu.passes.matrices.share_sums import COUNTS
 from gpu.passes.memory.allocate_shared import shared_bytes, step_bytes
 from gpu.passes.order import scheme_forms
-from tiling.loops.language import Alloc
+from gpu.passes.warpgroups.check_warpgroup import is_of_warpgroups
+from tiling.dtypes.products import DTYPE_BYTES
+from tiling.loops.language import Alloc, CopyBox, Kernel
 from tiling.loops.lowering.show import show
+from tiling.loops.walk import walk
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, SchemeError
 from tiling.text.symbol import symbol_of
@@ -28,15 +32,18 @@ MOST_SHARED = 227 << 10  # bytes that a block of the largest GPU may have
 
 
 def is_loops(scheme: Scheme) -> bool:
-    """Whether passes make the kernel and not a pipeline: for one stage, and for schemes that no pipeline reads."""
+    """Whether passes make the kernel and not a pipeline.
+
+    They do for one stage, for warpgroups that read boxes of their inputs, and for schemes that no pipeline reads.
+    """
     if not isinstance(scheme.specifiers[-1], Matrix) or is_staged_once(scheme):
         return True
-    if is_pipeline(scheme):
+    if is_pipeline(scheme) and not is_of_warpgroups(scheme):
         return False
     try:
         check_scheme(scheme)
     except SchemeError:
-        return False  # the pipelines raise the error
+        return False  # a pipeline takes the scheme, or raises the error
     return True
 
 
@@ -56,7 +63,7 @@ def emit_loops(scheme: Scheme) -> Source:
     others = [buffer for buffer in others if buffer not in counts]
     kernel = replace(kernel, arrays=(x, w, *others, y, *counts))  # the output last
     (loop,) = launches(kernel)
-    symbol = symbol_of(scheme.problem)
+    problem, symbol = scheme.problem, symbol_of(scheme.problem)
     matrices = isinstance(scheme.specifiers[-1], Matrix)
     blocks = blocks_at_once(loop, shared_bytes(loop)) if matrices else 1
     launch, lines = emit_launch(kernel, loop, symbol, blocks)
@@ -69,7 +76,18 @@ def emit_loops(scheme: Scheme) -> Source:
     sizes = (launch.grid.offset, launch.threads, launch.shared_bytes, 3 + len(others))
     source = Source(symbol, text, *sizes, scheme, elements=True, step_bytes=step_bytes(loop))
     left = sum(elements(s.buffer) for s in kernel.body if isinstance(s, Alloc))
-    return replace(source, semaphores=sum(map(elements, counts)), partial_sums=left)
+    return replace(source, semaphores=sum(map(elements, counts)), partial_sums=left, maps=_maps(kernel, problem.dtype))
+
+
+def _maps(kernel: Kernel, dtype: str) -> tuple[TensorMap, ...]:
+    """The tensor maps of the arrays that boxes are copied from."""
+    found = {s.source.buffer: s.extents for s in walk(kernel.body) if isinstance(s, CopyBox)}
+    return tuple(
+        TensorMap(b.name, place, dtype, b.shape[::-1], strides[-2::-1], found[b.name][::-1])
+        for place, b in enumerate(kernel.arrays)
+        if b.name in found
+        for strides in (tuple(step * DTYPE_BYTES[dtype] for step in b.strides),)
+    )
 
 
 def _heading(scheme: Scheme) -> list[str]:

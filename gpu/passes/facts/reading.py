@@ -8,8 +8,10 @@ from math import prod
 from tiling.dtypes.formats import FORMATS
 from tiling.loops.index import Index, Range, applied, constant
 from tiling.loops.language import (
+    MBARRIER,
     Address,
     Alloc,
+    Await,
     Body,
     Buffer,
     Choose,
@@ -33,7 +35,7 @@ from tiling.loops.quotients import joined
 from tiling.loops.rewrite import operands_of, parts_of, places
 from tiling.loops.walk import inside, walk
 
-WIDTH = {name: each.bytes for name, each in FORMATS.items()}  # bytes of a number
+WIDTH = {name: each.bytes for name, each in FORMATS.items()} | {MBARRIER: 8}  # bytes of a number
 
 
 def buffers_of(kernel: Kernel) -> dict[str, Buffer]:
@@ -77,6 +79,8 @@ def indices_of(statement: Statement) -> Iterator[Index]:
         yield statement.index
     elif isinstance(statement, For):
         yield from (statement.start, statement.stop)
+    elif isinstance(statement, Await):
+        yield statement.phase
     elif isinstance(statement, (Copy, If)):
         yield from (condition.index for condition in statement.conditions if isinstance(condition, Inside))
     for operand in operands_of(statement):

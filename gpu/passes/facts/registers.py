@@ -8,7 +8,7 @@ from math import prod
 from gpu.passes.facts.reading import elements
 from gpu.passes.facts.rings import STAGE
 from gpu.passes.facts.workers import MEMBER, WARP_SIZE, WORKERS, threads_of
-from tiling.loops.language import Alloc, Body, Buffer, Copy, For, Store
+from tiling.loops.language import Alloc, Beside, Body, Buffer, Copy, For, Store
 from tiling.loops.walk import walk
 
 PARTS = "parts"  # the axis of registers that hold all parts of a step, of which two are needed at once
@@ -18,6 +18,8 @@ _SCHEDULERS = 4  # of a multiprocessor: each has a quarter of its warps and regi
 _SHARED = 228 << 10  # bytes: the most shared memory that a multiprocessor has; the system takes 1 KiB of each block
 # What a thread needs besides sums and words: addresses, conditions, counters. ptxas has the last word.
 _OTHERS = 48
+# The same where a warp of its own copies, and wgmma reads the tiles: NVRTC 13.5 takes 22 to 26 beside the sums.
+_OTHERS_BESIDE = 32
 _COPYING = 40  # for what a thread copies itself
 _PLACE, _MOST_PLACES = 2, 8  # for each place of a tile that a thread copies from only where conditions hold
 
@@ -42,7 +44,8 @@ def blocks_at_once(launch: For, shared_bytes: int) -> int:
     threads = threads_of(launch)
     buffers = [s.buffer for s in walk(launch.body) if isinstance(s, Alloc)]
     tiles = {buffer.name: buffer for buffer in buffers if buffer.memory == "shared"}
-    needed = sum(held(b) for b in buffers if b.memory == "registers" and MEMBER in b.axes) + _OTHERS
+    needed = sum(held(b) for b in buffers if b.memory == "registers" and MEMBER in b.axes)
+    needed += _OTHERS_BESIDE if any(isinstance(s, Beside) for s in walk(launch.body)) else _OTHERS
     needed += staging(launch.body, tiles, threads)
     warps = _ALL // _SCHEDULERS // (-(-needed // 8) * 8 * WARP_SIZE) * _SCHEDULERS
     return max(1, min(warps // (threads // WARP_SIZE), _SHARED // (shared_bytes + 1024)))

@@ -3,6 +3,8 @@
     for block in 0..100, block:          the blocks of a launch
       for thread in 0..256, thread:      the threads of a block
       for warp in 0..8, warp:            the warps of a block
+      for warpgroup in 0..2, warpgroup:  four warps each, the first ones of a block
+        for quarter in 0..4, warp:       the warps of a warpgroup
         for member in 0..32, lane:       the threads of a warp
 
 A team is the threads that share a row: a block, or a warp. Of two loops over a team, one after the other, the first
@@ -19,13 +21,15 @@ from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import Body, Buffer, For, Kernel
 from tiling.loops.walk import walk
 
-BLOCK, WARP, THREAD, MEMBER = "block", "warp", "thread", "member"
-KIND = {BLOCK: "block", WARP: "warp", THREAD: "thread", MEMBER: "lane"}
-WARP_SIZE = 32
+BLOCK, WARP, THREAD, MEMBER, WARPGROUP, QUARTER = "block", "warp", "thread", "member", "warpgroup", "quarter"
+KIND = {BLOCK: "block", WARP: "warp", THREAD: "thread", MEMBER: "lane", WARPGROUP: "warpgroup", QUARTER: "warp"}
+WARP_SIZE, WARPS_OF_GROUP = 32, 4
 BLOCK_THREADS = 256  # threads of a block, unless a pass chooses another number
 WARPS = 4  # of a block whose teams are warps
 
-BLOCKS, WARPS_OF_BLOCK, THREADS_OF_BLOCK, THREADS_OF_WARP = (KIND[name] for name in (BLOCK, WARP, THREAD, MEMBER))
+BLOCKS, WARPS_OF_BLOCK, THREADS_OF_BLOCK, THREADS_OF_WARP, WARPGROUPS_OF_BLOCK = (
+    KIND[name] for name in (BLOCK, WARP, THREAD, MEMBER, WARPGROUP)
+)
 WORKERS = frozenset(KIND)
 
 
@@ -86,6 +90,7 @@ def threads_of(launch: For) -> int:
     for loop in (s for s in walk(launch.body) if isinstance(s, For)):
         if loop.kind == THREADS_OF_BLOCK:
             found = max(found, loop.stop.offset)
-        elif loop.kind == WARPS_OF_BLOCK:
-            found = max(found, WARP_SIZE * loop.stop.offset)
+        elif loop.kind in (WARPS_OF_BLOCK, WARPGROUPS_OF_BLOCK):
+            size = WARP_SIZE * (WARPS_OF_GROUP if loop.kind == WARPGROUPS_OF_BLOCK else 1)
+            found = max(found, size * loop.stop.offset)
     return -(-found // WARP_SIZE) * WARP_SIZE

@@ -33,7 +33,7 @@ def check_matrix(scheme: Scheme) -> None:
     if tuple(matrix.factors.values()) != wanted:
         shape = "m{}n{}k{}".format(*wanted)
         raise SchemeError(f"{matrix}: a warp's matrix instruction for {problem.dtype} is {shape}")
-    _check_roles(problem, matrix)
+    check_roles(problem, matrix)
     rows, columns, depth = matrix.factors
     staged = {s.tensor for s in scheme.specifiers if isinstance(s, Stage)}
     for tensor in (problem.broadcast, problem.vector):
@@ -76,7 +76,7 @@ def _check_rings(scheme: Scheme) -> None:
         raise SchemeError(f"{named}: inputs share a ring of stages: give both one depth, side by side")
 
 
-def _check_roles(problem: Problem, matrix: Matrix) -> None:
+def check_roles(problem: Problem, matrix: Matrix) -> None:
     """Raises SchemeError where the dims of the instruction are not rows, columns and summed dims."""
     rows, columns, depth = (set(dims) for dims in matrix.factors)
     summed = set(problem.reductions)

@@ -58,7 +58,7 @@ def multiply_matrices(kernel: Kernel, scheme: Scheme) -> Kernel:
     matrix = scheme.specifiers[-1]
     assert isinstance(matrix, Matrix)
     rows, columns, depth = map(counter, matrix.factors)
-    tile = _Tile(rows, columns, depth, scheme.problem.dtype)
+    tile = WarpTile(rows, columns, depth, scheme.problem.dtype)
 
     def statement(inner: Statement) -> Statement:
         if isinstance(inner, Alloc) and inner.buffer.name == ACCUMULATORS:
@@ -70,19 +70,24 @@ def multiply_matrices(kernel: Kernel, scheme: Scheme) -> Kernel:
     return replace(kernel, body=tuple(map(statement, kernel.body)))
 
 
-def _at(name: str, step: int) -> Index:
+def at(name: str, step: int) -> Index:
     """The number of an instruction along a dim."""
     return applied("/", variable(name), constant(step))
 
 
 @dataclass(frozen=True)
-class _Tile:
-    """A warp's tile: the counters of its rows, of its columns, and of the depth."""
+class WarpTile:
+    """A warp's tile: the counters of its rows, of its columns, and of the depth.
+
+    step: rows of an instruction. first: the first of them that the warp holds.
+    """
 
     rows: str
     columns: str
     depth: str
     dtype: str
+    step: int = ROWS
+    first: Index = ZERO
 
     @property
     def words(self) -> Words:
@@ -91,7 +96,7 @@ class _Tile:
     def sums(self, buffer: Buffer) -> Buffer:
         """The sums as lanes hold them."""
         warps, rows, columns, _ = buffer.shape
-        shape = (warps, WARP_SIZE, rows // ROWS, columns // COLUMNS, SUMS)
+        shape = (warps, WARP_SIZE, rows // self.step, columns // COLUMNS, SUMS)
         return replace(buffer, shape=shape, axes=(WARP, MEMBER, "row", "column", "number"))
 
     def of_warp(self, body: Body) -> Body:
@@ -124,15 +129,15 @@ class _Tile:
         if not isinstance(statement, For) or statement.name not in (self.rows, self.columns):
             return statement
         row = statement.name == self.rows
-        name, step = ("half", ROWS) if row else (PAIR, COLUMNS)
-        place = _GROUP + variable(name) * 8 if row else _MEMBER * 2 + variable(name)
+        name, step = ("half", self.step) if row else (PAIR, COLUMNS)
+        place = self.first + _GROUP + variable(name) * 8 if row else _MEMBER * 2 + variable(name)
         inside = substituted(statement.body, {statement.name: variable(statement.name) + place})
         return replace(statement, step=step, body=(For(name, ZERO, constant(2), 1, inside, "unrolled"),))
 
     def held(self, statement: Statement) -> Statement:
         """The sums where the lane holds them."""
         number = variable("half") * 2 + variable(PAIR)
-        place = (variable(WARP), variable(MEMBER), _at(self.rows, ROWS), _at(self.columns, COLUMNS), number)
+        place = (variable(WARP), variable(MEMBER), at(self.rows, self.step), at(self.columns, COLUMNS), number)
 
         def near(operand: Operand) -> Operand | None:
             is_sum = isinstance(operand, Load) and operand.buffer == ACCUMULATORS
@@ -154,16 +159,16 @@ class _Tile:
         assert isinstance(statement, Store) and isinstance(statement.value, Apply)
         _, product = statement.value.arguments
         assert isinstance(product, Apply)
-        a, b = (_loaded(factor) for factor in product.arguments)
+        a, b = (loaded(factor) for factor in product.arguments)
         depth, rows, columns = (loops[name] for name in (self.depth, self.rows, self.columns))
         a_part, b_part = self.fragments(a, rows, ROWS, A_WORDS), self.fragments(b, columns, COLUMNS, B_WORDS)
         given = (
             (
                 "to",
-                Address(ACCUMULATORS, (variable(WARP), LANE, _at(rows.name, ROWS), _at(columns.name, COLUMNS), ZERO)),
+                Address(ACCUMULATORS, (variable(WARP), LANE, at(rows.name, ROWS), at(columns.name, COLUMNS), ZERO)),
             ),
-            ("a", Address(a_part.name, (LANE, _at(rows.name, ROWS), ZERO))),
-            ("b", Address(b_part.name, (LANE, _at(columns.name, COLUMNS), ZERO))),
+            ("a", Address(a_part.name, (LANE, at(rows.name, ROWS), ZERO))),
+            ("b", Address(b_part.name, (LANE, at(columns.name, COLUMNS), ZERO))),
         )
         multiply: Statement = Do(Invoke(mma(self.dtype), given))
         for loop, step in ((columns, COLUMNS), (rows, ROWS)):
@@ -192,12 +197,12 @@ class _Tile:
             return Load(load.buffer, tuple(index.replaced(by) for index in load.at))
 
         value = self.words.word(tuple(map(number, range(numbers))))
-        store = Store(part.name, (variable(MEMBER), _at(along.name, step), word), value)
+        store = Store(part.name, (variable(MEMBER), at(along.name, step), word), value)
         each = For(WORD, ZERO, constant(words), 1, (store,), "unrolled")
         return A_WARP.each((replace(along, step=step, body=(each,)),))
 
 
-def _loaded(factor: Value) -> Load:
+def loaded(factor: Value) -> Load:
     """The element of memory that is a factor of a product, as stored."""
     if isinstance(factor, Apply):
         (factor,) = factor.arguments

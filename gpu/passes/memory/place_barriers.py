@@ -30,11 +30,13 @@ from tiling.loops.language import (
     Body,
     Buffer,
     Copy,
+    CopyBox,
     Define,
     Do,
     For,
     If,
     Kernel,
+    Open,
     Statement,
     Store,
     Take,
@@ -95,8 +97,10 @@ def _written_places(body: Body) -> Iterator[Address]:
     for statement in walk(body):
         if isinstance(statement, Do):
             yield from (a for name, a in statement.invoke.operands if name == "to" and isinstance(a, Address))
-        elif isinstance(statement, Copy):
+        elif isinstance(statement, (Copy, CopyBox)):
             yield statement.target
+        elif isinstance(statement, Open):
+            yield statement.barrier
 
 
 @dataclass(frozen=True)
@@ -199,7 +203,7 @@ class _Placing:
         for load in loads_of(statement):
             if load.buffer in self.buffers:
                 yield self.access(load.buffer, load.at, False, dealt)
-        written = set(_written_places((statement,))) if isinstance(statement, (Copy, Do)) else set()
+        written = set(_written_places((statement,))) if isinstance(statement, (Copy, CopyBox, Do, Open)) else set()
         for operand in operands_of(statement):
             for part in parts_of(operand):
                 if isinstance(part, Address) and part.buffer in self.buffers:

@@ -14,8 +14,8 @@
 
 All threads stage together, so a loop that stages moves outside the loop over threads: that loop is split into one
 before it, one inside it and one after it. Registers get an axis `thread`. A scheme that ends with a matrix instruction
-has no lanes, since a whole warp runs the instruction: then the loops are over warps. Source: loop fission, as compilers
-run CUDA on CPUs.
+has no lanes, since a whole warp or warpgroup runs the instruction: then the loops are over these. Source: loop fission,
+as compilers run CUDA on CPUs.
 """
 
 from __future__ import annotations
@@ -25,12 +25,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from gpu.passes.facts.reading import touched
-from gpu.passes.facts.workers import THREAD, THREADS_OF_WARP, WARP, WARP_SIZE, WARPS_OF_BLOCK, Team, with_axis
+from gpu.passes.facts.workers import (
+    THREAD,
+    THREADS_OF_WARP,
+    WARP,
+    WARP_SIZE,
+    WARPGROUP,
+    WARPGROUPS_OF_BLOCK,
+    WARPS_OF_BLOCK,
+    Team,
+    with_axis,
+)
 from gpu.passes.threads.bind_points import places_of, total
 from tiling.loops.index import applied, constant, variable
 from tiling.loops.language import Alloc, Block, Body, Buffer, Define, For, Kernel, StagedPart, Statement
 from tiling.loops.rewrite import with_buffers
 from tiling.loops.walk import walk, with_blocks
+
+_KINDS = (WARPGROUPS_OF_BLOCK, WARPS_OF_BLOCK, THREADS_OF_WARP)
 
 
 def bind_threads(kernel: Kernel) -> Kernel:
@@ -40,7 +52,7 @@ def bind_threads(kernel: Kernel) -> Kernel:
     def bound(body: Body) -> Body:
         found: list[Statement] = []
         for statement in body:
-            if isinstance(statement, For) and statement.kind in (WARPS_OF_BLOCK, THREADS_OF_WARP):
+            if isinstance(statement, For) and statement.kind in _KINDS:
                 found += _bound(statement, taken)
             else:
                 found.append(with_blocks(statement, bound))
@@ -52,19 +64,17 @@ def bind_threads(kernel: Kernel) -> Kernel:
 def _bound(loop: For, taken: Counter[str]) -> Body:
     loops: list[For] = []
     body: Body = (loop,)
-    while len(body) == 1 and isinstance(body[0], For) and body[0].kind in (WARPS_OF_BLOCK, THREADS_OF_WARP):
+    while len(body) == 1 and isinstance(body[0], For) and body[0].kind in _KINDS:
         loops.append(body[0])
         body = body[0].body
     thread, size = variable(THREAD), constant(WARP_SIZE)
-    warps, lanes = ([each for each in loops if each.kind == kind] for kind in (WARPS_OF_BLOCK, THREADS_OF_WARP))
-    numbers = {WARPS_OF_BLOCK: applied("/", thread, size), THREADS_OF_WARP: applied("%", thread, size)}
-    if not lanes:
-        numbers[WARPS_OF_BLOCK] = variable(WARP)
-    team = Team(THREAD if lanes else WARP, total(loops).offset)
+    groups, warps, lanes = ([each for each in loops if each.kind == kind] for kind in _KINDS)
+    numbers = (variable(WARPGROUP), applied("/", thread, size) if lanes else variable(WARP), applied("%", thread, size))
+    team = Team(THREAD if lanes else WARPGROUP if groups else WARP, total(loops).offset)
     placed = {
         define.name: define
-        for kind, some in ((WARPS_OF_BLOCK, warps), (THREADS_OF_WARP, lanes))
-        for define in places_of(some, numbers[kind])
+        for some, number in zip((groups, warps, lanes), numbers)
+        for define in places_of(some, number)
     }
     places = tuple(placed[each.name] for each in loops)
     return _Splitting(team, places).body(_named_apart(body, taken))

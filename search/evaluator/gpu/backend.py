@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from cpu.kernel.export import ExportError
+from gpu.codegen.emit import is_pipeline
 from gpu.codegen.loops.scheme import emit_scheme, is_loops
 from gpu.codegen.pipeline.reading import is_product
 from gpu.codegen.pipeline.stages import REGISTERS
@@ -101,7 +102,7 @@ class GpuBackend:
 
     def parsed(self, problem: Problem, text: str) -> Scheme:
         scheme = direct(parse(problem, text))
-        why = self._too_large(scheme) if is_loops(scheme) else limits(scheme, self.device)
+        why = limits(scheme, self.device) if is_pipeline(scheme) or not is_loops(scheme) else self._too_large(scheme)
         if why:
             raise SchemeError(f"{scheme.text}: {why}")
         return scheme
@@ -139,9 +140,10 @@ class GpuBackend:
 
     def _predicted(self, scheme: AnyScheme) -> Prediction:
         found = direct(scheme)
-        if is_loops(found):
-            return predict_loops(emit_scheme(found), self.device)
-        return predict(found, self.device)
+        # The model of pipelines also prices what passes make of the same scheme.
+        if is_pipeline(found):
+            return predict(found, self.device)
+        return predict_loops(emit_scheme(found), self.device)
 
     def first_built(self, schemes: Iterable[AnyScheme]) -> Scheme:
         """The first scheme that ptxas compiles without spills; without NVRTC the first. Raises DeviceError."""

@@ -117,13 +117,30 @@ _CASES = {
 }
 
 
+# The same of warpgroups. A tile has 64 rows and columns at least, so the extents are small instead.
+_WARPGROUPS = {
+    "warpgroups": (
+        matmul(m=9, n=12, k=76, dtype="tf32", transpose_b=True),
+        "S(c) T(k,3) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) M(m64n64k8)",
+    ),
+    "warpgroups, across": (
+        fused(matmul(m=8, n=16, k=180, dtype="f16", transpose_a=True), "relu(y + bias[n])"),
+        "S(c) T(k,3) S(a, 2) S(b, 2) T(n,1)@warpgroup U(k,4) M(m64n64k16)",
+    ),
+    "warpgroups, one step": (
+        matmul(m=5, n=16, k=24, dtype="bf16", batch=2),
+        "T(l,2)@block S(c) T(k,1) S(a, 2) S(b, 2) T(n,1)@warpgroup U(k,4) M(m64n64k16)",
+    ),
+}
+
+
 def scheme_of(name: str) -> Scheme:
-    """One of SCHEMES."""
-    problem, text = _CASES[name]
+    """One of SCHEMES or WARPGROUPS."""
+    problem, text = (_CASES | _WARPGROUPS)[name]
     return parse(problem, text)
 
 
-SCHEMES = tuple(_CASES)
+SCHEMES, WARPGROUPS = tuple(_CASES), tuple(_WARPGROUPS)
 
 
 def expected(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:

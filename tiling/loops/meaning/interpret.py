@@ -10,8 +10,11 @@ or a read of what nothing has written, is a `Fault`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
+from operator import add
 
 import numpy as np
 
@@ -23,7 +26,10 @@ from tiling.loops.language import (
     Aim,
     Alloc,
     Apply,
+    Arrive,
+    Await,
     Barrier,
+    Beside,
     Block,
     Body,
     Call,
@@ -32,6 +38,7 @@ from tiling.loops.language import (
     Comment,
     Commit,
     Copy,
+    CopyBox,
     Cursors,
     Decide,
     Define,
@@ -48,6 +55,7 @@ from tiling.loops.language import (
     Mask,
     Move,
     Number,
+    Open,
     Operand,
     Position,
     Prefetch,
@@ -72,8 +80,9 @@ from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.lanes import read_all, side_by_side
 from tiling.loops.meaning.memory import NUMPY, Array, Fault, Given, by_lane, complete, read_only, undefined
 from tiling.loops.meaning.prefetches import Asked, Prefetches
+from tiling.loops.meaning.roles import beside
 from tiling.loops.meaning.scope import Copies, Scope
-from tiling.loops.meaning.workers import Memory, Workers
+from tiling.loops.meaning.workers import Mbarrier, Memory, Workers
 from tiling.loops.walk import walk
 
 ALONE = ("serial", "unrolled", "vector")  # kinds of loops that one worker runs
@@ -326,6 +335,45 @@ def _wait(statement: Wait, scope: Scope) -> None:
             target.write((*end[:-1], end[-1] + element), given)
 
 
+def _copy_box(statement: CopyBox, scope: Scope) -> None:
+    source, target = scope.arrays[statement.source.buffer], scope.arrays[statement.target.buffer]
+    begin, place = scope.at(statement.source.at), target.moved(target.name, scope.at(statement.target.at)).flat()
+    for number, at in enumerate(np.ndindex(*statement.extents)):
+        there = tuple(map(add, begin, at))
+        inside = all(0 <= each < extent for each, extent in zip(there, source.elements.shape))
+        given = source.read(there) if inside else source.elements.dtype.type(0)
+        place.write((number,), FUNCTIONS[statement.function](given) if statement.function else given)
+    size = math.prod(statement.extents) * target.elements.itemsize
+    _mbarrier(statement.barrier, scope).arrive(scope.workers, 0, -size)
+
+
+def _open(statement: Open, scope: Scope) -> None:
+    array, at = scope.arrays[statement.barrier.buffer], scope.at(statement.barrier.at)
+    array.write(at, statement.arrivals)
+    name = f"{array.name}{list(at)}"
+    made = Mbarrier(name, statement.arrivals, statement.arrivals)
+    scope.workers.mbarriers[scope.workers.mbarrier((array.name, at))] = made
+
+
+def _arrive(statement: Arrive, scope: Scope) -> None:
+    _mbarrier(statement.barrier, scope).arrive(scope.workers, 1, statement.bytes)
+
+
+def _await(statement: Await, scope: Scope) -> None:
+    _mbarrier(statement.barrier, scope).wait(scope.workers, statement.phase.at(scope.numbers))
+
+
+def _mbarrier(address: Address, scope: Scope) -> Mbarrier:
+    array, at = scope.arrays[address.buffer], scope.at(address.at)
+    array.read(at)  # raises Fault where none was opened
+    return scope.workers.mbarriers[scope.workers.mbarrier((array.name, at))]
+
+
+def _beside(statement: Beside, scope: Scope) -> None:
+    bodies = (statement.body, statement.otherwise)
+    beside([partial(run, body, scope.inner()) for body in bodies], scope.workers)
+
+
 def _prefetch(statement: Prefetch, scope: Scope) -> None:
     scope.prefetches.ask(_place(statement.address, scope), statement.level)
 
@@ -389,6 +437,11 @@ _RUN: dict[type, Callable[..., None]] = {
         Commit: _commit,
         Wait: _wait,
         Take: _take,
+        CopyBox: _copy_box,
+        Open: _open,
+        Arrive: _arrive,
+        Await: _await,
+        Beside: _beside,
         Barrier: _barrier,
     },
     **{Prefetch: _prefetch, Cursors: _cursors, Aim: _aim, Advance: _advance},

@@ -13,6 +13,7 @@ import numpy as np
 
 from tiling.dtypes.formats import FORMATS
 from tiling.dtypes.products import DTYPE_BYTES, LANE_BYTES, WORD, word_of
+from tiling.loops.language import MBARRIER
 from tiling.loops.meaning.workers import Memory, Place
 
 Given = Any  # a NumPy scalar, or a vector of them
@@ -22,6 +23,7 @@ NUMPY |= {
     word_of(dtype, numbers): np.uint32 for dtype, size in DTYPE_BYTES.items() for numbers in (1, LANE_BYTES // size)
 }
 NUMPY[WORD] = np.uint32
+NUMPY[MBARRIER] = np.uint64  # how many arrivals it was opened for
 
 
 class Fault(Exception):

@@ -8,14 +8,20 @@ the group does.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 Worker = tuple[tuple[str, int], ...]  # the kind and the number in each loop over workers
 Written = tuple[Worker, int]  # by whom, and after how many waits
+Action = Written
 Place = tuple[str, tuple[int, ...]]  # an array, and an index of it
 
 THREADS = ("core", "thread", "lane")  # kinds of which each worker is one thread
 GROUPS = {"warp": "block", "thread": "block", "lane": "warp"}  # whose workers of a kind wait for each other
+
+
+def _pause() -> None:
+    raise Race("a worker waits for a phase that no other one can end meanwhile")
 
 
 class Race(Exception):
@@ -30,7 +36,8 @@ class Workers:
     now: who is at work; () where one worker does all. waits: how often a group has waited. waited: which of these was
     the last one of each group. placed: the memory in which buffers have places, for each block and for the call.
     taken: for each counter, the groups that took it, with the last wait of each before. seen: for each group these of
-    the counters that it took itself, with how often any had waited then.
+    the counters that it took itself, with how often any had waited then. mbarriers: of all blocks. heard: for each
+    worker, up to which wait it knows at mbarriers of others. pause: lets other roles go on.
     """
 
     barriers: bool = False
@@ -40,6 +47,24 @@ class Workers:
     placed: dict[Worker, Memory] = field(default_factory=dict)
     taken: dict[Place, list[tuple[Worker, int]]] = field(default_factory=dict)
     seen: dict[Worker, list[tuple[Worker, int, int]]] = field(default_factory=dict)
+    mbarriers: dict[tuple[Worker, Place], Mbarrier] = field(default_factory=dict)
+    heard: dict[Worker, dict[Worker, int]] = field(default_factory=dict)
+    pause: Callable[[], None] = _pause
+
+    def tell(self) -> Action:
+        """The worker at work, and how far it has come: what it does later is another matter."""
+        self.waits += 1
+        return self.now, self.waits - 1
+
+    def hear(self, actions: Iterable[Action]) -> None:
+        """What others did comes before what the worker at work does now."""
+        heard = self.heard.setdefault(self.now, {})
+        for other, waits in actions:
+            heard[other] = max(waits, heard.get(other, 0))
+
+    def mbarrier(self, place: Place) -> tuple[Worker, Place]:
+        """The name of an mbarrier of this block."""
+        return tuple(each for each in self.now if each[0] == "block"), place
 
     def memory(self, shared: bool) -> Memory:
         """The memory in which a buffer has a place: the shared memory of this block, or the call's scratch memory."""
@@ -73,13 +98,21 @@ class Workers:
                 break
             if self.waited.get(group, 0) > waits:
                 return True
-        return self.published(other, waits)
+        return self.published(other, waits) or self.was_told(other, waits)
 
     def take(self, counter: Place) -> None:
         """The worker at work takes a counter for its group."""
         group, before = self.now[:-1], self.taken.setdefault(counter, [])
         self.seen.setdefault(group, []).extend((other, waits, self.waits) for other, waits in before)
         before.append((group, self.waited.get(group, 0)))
+
+    def was_told(self, other: Worker, waits: int) -> bool:
+        """Whether another worker, or one of its group, arrived at an mbarrier after an action, and this one waited."""
+        for size in range(1, len(self.now) + 1):
+            for who, until in self.heard.get(self.now[:size], {}).items():
+                if who[: len(other)] == other and waits <= until:
+                    return True
+        return False
 
     def published(self, other: Worker, waits: int) -> bool:
         """Whether another group waited after an action and took a counter, which this group took then and waited."""
@@ -89,6 +122,42 @@ class Workers:
                 if other[: len(group)] == group and waits < last and then < here:
                     return True
         return False
+
+
+@dataclass
+class Mbarrier:
+    """Its arrivals and bytes of this phase that are still to come. ended: phases. told: by whom, of each phase."""
+
+    name: str
+    arrivals: int
+    left: int
+    bytes: int = 0
+    ended: int = 0
+    told: list[list[Action]] = field(default_factory=lambda: [[]])
+
+    def arrive(self, workers: Workers, arrivals: int, more: int) -> None:
+        """The worker at work arrives so often, and so many more bytes are to come. Raises Race for one too many."""
+        self.told[-1].append(workers.tell())
+        self.left -= arrivals
+        self.bytes += more
+        if self.left < 0:
+            raise Race(f"all arrivals of a phase of {self.name} have come, and there is one more")
+        if not self.left and not self.bytes:
+            self.ended += 1
+            self.left = self.arrivals
+            self.told.append([])
+
+    def wait(self, workers: Workers, phase: int) -> None:
+        """The worker at work goes on once a phase has ended.
+
+        Raises Race where a later one has, too: the hardware tells two phases in a row apart, not three.
+        """
+        while self.ended <= phase:
+            workers.pause()
+        if self.ended > phase + 1:
+            raise Race(f"a worker waits for phase {phase} of {self.name}, which has ended {self.ended} phases")
+        for actions in self.told[: phase + 1]:
+            workers.hear(actions)
 
 
 @dataclass

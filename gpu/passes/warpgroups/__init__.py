@@ -1,0 +1,10 @@
+"""Passes of schemes that end with a matrix instruction of a warpgroup, Hopper's wgmma, and what they share.
+
+Read in this order:
+
+    instructions          the instructions of a warpgroup, with their meaning over its lanes
+    check_warpgroup       which of these schemes have a kernel
+    copy_boxes            tiles by the copy engine, counted at an mbarrier
+    multiply_warpgroups   products by wgmma, which reads the tiles in shared memory
+    specialise_warps      a warp that copies ahead beside the warps that multiply
+"""

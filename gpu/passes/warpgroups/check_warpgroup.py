@@ -1,0 +1,139 @@
+"""Checks that passes can make a GPU kernel of a valid scheme that ends with a warpgroup's matrix instruction.
+
+is_of_warpgroups(scheme) -> bool     whether it ends with one
+check_warpgroup(scheme)              raises SchemeError where the scheme does not fit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from math import prod
+
+from gpu.passes.facts.registers import fit
+from gpu.passes.facts.workers import WARP_SIZE, WARPS_OF_GROUP
+from gpu.passes.matrices.check_matrix import check_roles
+from gpu.passes.warpgroups.instructions import COLUMNS, DEPTHS, ROWS, row_points
+from tiling.choices import either
+from tiling.dtypes.products import DTYPE_BYTES
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Matrix, SchemeError, Specifier, Stage, Tile, Unroll
+from tiling.tensor import Affine, Tensor
+
+_ORDER = "T@block … S(output) T(reduction) S(a, depth) S(b, depth) T@warpgroup … U … M"
+_LARGEST_BOX = 256  # rows
+_MOST_WARPS = 32  # of a block
+_ALIGNED = 16  # bytes, at whose multiples rows of an array begin
+
+
+def is_of_warpgroups(scheme: Scheme) -> bool:
+    """Whether a scheme ends with the matrix instruction of a warpgroup."""
+    last = scheme.specifiers[-1]
+    return isinstance(last, Matrix) and next(iter(last.factors.values())) == ROWS
+
+
+def check_warpgroup(scheme: Scheme) -> None:
+    """Raises SchemeError, which names the specifier, where a scheme is no kernel of warpgroups."""
+    problem, matrix = scheme.problem, scheme.specifiers[-1]
+    assert isinstance(matrix, Matrix)
+    if problem.dtype not in DEPTHS:
+        raise SchemeError(f"{matrix}: no wgmma reads {problem.dtype}; use {either(DEPTHS)}")
+    rows, columns, depth = matrix.factors
+    if matrix.factors[columns] not in COLUMNS or matrix.factors[depth] != DEPTHS[problem.dtype]:
+        shapes = either([f"m{ROWS}n{count}k{DEPTHS[problem.dtype]}" for count in COLUMNS])
+        raise SchemeError(f"{matrix}: a warpgroup's matrix instruction for {problem.dtype} is {shapes}")
+    check_roles(problem, matrix)
+    _check_order(scheme, (rows, columns, depth))
+    for tensor, dim in ((problem.broadcast, rows), (problem.vector, columns)):
+        _check_array(scheme, tensor, dim, depth)
+    _check_sizes(scheme, (rows, columns, depth))
+
+
+def _check_order(scheme: Scheme, axes: tuple[str, str, str]) -> None:
+    """Raises SchemeError where the specifiers do not stand in the order of a kernel of warpgroups."""
+    problem, depth = scheme.problem, axes[2]
+    output = problem.output.name
+    kinds: tuple[tuple[str, Callable[[Specifier], bool], range], ...] = (
+        ("T@block", lambda s: _loops(s, "block") and not _loops_over(s, problem.reductions), range(99)),
+        (f"S({output})", lambda s: isinstance(s, Stage) and s.tensor == output and s.depth == 1, range(1, 2)),
+        (f"T({depth},steps)", lambda s: _loops(s, None) and _loops_over(s, axes[2:]), range(1, 2)),
+        ("S of both inputs", lambda s: isinstance(s, Stage) and s.tensor != output, range(2, 3)),
+        ("T@warpgroup", lambda s: _loops(s, "warpgroup") and _loops_over(s, axes[:2]), range(1, 99)),
+        ("U", lambda s: isinstance(s, Unroll) and s.dim in axes and s.factor is not None, range(99)),
+    )
+    left = list(scheme.specifiers[:-1])
+    for name, fits, counts in kinds:
+        count = 0
+        while left and fits(left[0]):
+            left.pop(0)
+            count += 1
+        if count not in counts:
+            raise SchemeError(f"{scheme.text}: {name} is missing: a kernel of warpgroups reads {_ORDER}")
+    if left:
+        raise SchemeError(f"{left[0]}: out of place in a kernel of warpgroups, which reads {_ORDER}")
+    stages = [s for s in scheme.specifiers if isinstance(s, Stage) and s.tensor != output]
+    if stages[0].depth != stages[1].depth or stages[0].depth < 2:
+        raise SchemeError(
+            f"{stages[0]} {stages[1]}: a warp copies ahead into a ring: give both inputs the same 2 or more stages"
+        )
+
+
+def _loops(specifier: Specifier, worker: str | None) -> bool:
+    return isinstance(specifier, Tile) and specifier.worker == worker
+
+
+def _loops_over(specifier: Specifier, dims: Collection[str]) -> bool:
+    return isinstance(specifier, Tile) and specifier.dim in dims
+
+
+def _check_array(scheme: Scheme, tensor: Tensor, dim: str, depth: str) -> None:
+    """Raises SchemeError where the copy engine cannot copy the tiles of an array, or wgmma cannot read them."""
+    dtype = scheme.problem.dtype
+    plain = all(index == Affine(((of, 1),)) for index in tensor.indices for of, _ in index.terms[:1])
+    if len(dim) > 1 or len(depth) > 1 or not plain or not {dim, depth} <= {*tensor.dims}:
+        raise SchemeError(
+            f"S({tensor.name}, …): tiles of a convolution are no boxes of {tensor.name}; use a warp's instruction, or "
+            f"loops over clusters"
+        )
+    across = tensor.indices[-1].terms[0][0] != depth
+    if across and DTYPE_BYTES[dtype] > 2:
+        raise SchemeError(
+            f"S({tensor.name}, …): wgmma reads {dtype} only where {tensor.name} lies along {depth}: give it transposed"
+        )
+    run = tensor.shape[-1] * DTYPE_BYTES[dtype]
+    if run % _ALIGNED:
+        raise SchemeError(
+            f"S({tensor.name}, …): rows of {run} bytes cannot be copied as boxes; use a multiple of {_ALIGNED} bytes"
+        )
+
+
+def _check_sizes(scheme: Scheme, axes: tuple[str, str, str]) -> None:
+    """Raises SchemeError where tiles have other rows than wgmma reads, or too many for a copy or for registers."""
+    matrix = scheme.specifiers[-1]
+    assert isinstance(matrix, Matrix)
+
+    *_, depth = axes
+    unrolled, groups = dict.fromkeys(axes, 1), dict.fromkeys(axes, 1)
+    for s in scheme.specifiers:
+        if isinstance(s, Unroll):
+            unrolled[s.dim] *= s.factor or 1
+        elif isinstance(s, Tile) and s.worker == "warpgroup":
+            groups[s.dim] *= s.trips
+    points = row_points(scheme.problem.dtype)
+    if unrolled[depth] * matrix.factors[depth] != points:
+        wanted = points // matrix.factors[depth]
+        raise SchemeError(
+            f"{matrix}: a step has rows of 128 bytes, {points} points of {depth}: use U({depth},{wanted})"
+        )
+    warps = prod(groups.values()) * WARPS_OF_GROUP + 1
+    if warps > _MOST_WARPS:
+        named = " ".join(str(s) for s in scheme.specifiers if isinstance(s, Tile) and s.worker == "warpgroup")
+        raise SchemeError(
+            f"{named}: with a warp that copies these are {warps} warps; a block has at most {_MOST_WARPS}"
+        )
+    for dim in axes[:2]:
+        tile = unrolled[dim] * groups[dim] * matrix.factors[dim]
+        if tile > _LARGEST_BOX:
+            raise SchemeError(f"{matrix}: {tile} points of {dim} in a tile, the copy engine takes {_LARGEST_BOX}")
+    sums = prod(unrolled[dim] * matrix.factors[dim] for dim in axes[:2]) // (WARP_SIZE * WARPS_OF_GROUP)
+    if not fit(sums, warps * WARP_SIZE):
+        raise SchemeError(f"{matrix}: {sums} sums a thread leave no registers for {warps} warps; use smaller tiles")

@@ -1,0 +1,219 @@
+"""Lets the copy engine fill tiles: one thread asks for a box of an array, and the bytes are counted at an mbarrier.
+
+    for k in 0..256 by 64:
+      X_tile[128, 64] of f16 in shared memory
+      for thread in 0..256, thread:
+        for element in thread..8192 by 256:
+          X_tile[element / 64, element % 64] = X[m_1 + element / 64, k + element % 64]
+      …
+    ->
+    arrived[1] of mbarrier in shared memory
+    for thread in 0..1, thread:
+      open arrived for 1 arrivals
+      …
+    for k in 0..256 by 64:
+      X_tile[128, 64] of f16 in shared memory
+      …
+      for thread in 0..1, thread:
+        arrive at arrived, expect 32768 bytes
+        copy a box of 128 x 64 to X_tile[0, 0] from X[m_1, k], counted at arrived
+        …
+      for thread in 0..256, thread:
+        wait for phase k / 64 of arrived
+      …
+
+What lies beyond an edge arrives as 0, so no condition is left, and f32 arrive as tf32. The rows of a tile have 128
+bytes, as wgmma reads them: a tile across the depth is cut into blocks of columns. Source: TMA of CUTLASS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from gpu.passes.facts.accesses import moved
+from gpu.passes.facts.neighbours import ELEMENT
+from gpu.passes.facts.reading import WIDTH, buffers_of
+from gpu.passes.facts.workers import BLOCKS, THREAD, THREADS_OF_BLOCK, Team, launches, over, threads_of
+from gpu.passes.memory.stage_tiles import place_of_element
+from gpu.passes.warpgroups.instructions import PUBLISH, ROW_BYTES
+from tiling.loops.index import ZERO, Index, constant
+from tiling.loops.language import (
+    MBARRIER,
+    Address,
+    Alloc,
+    Arrive,
+    Await,
+    Body,
+    Buffer,
+    Choose,
+    Condition,
+    CopyBox,
+    Define,
+    Do,
+    For,
+    Inside,
+    Invoke,
+    Kernel,
+    Load,
+    Open,
+    Statement,
+    Store,
+)
+from tiling.loops.walk import with_blocks
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Matrix
+
+ARRIVED = "arrived"
+_BARRIER = Address(ARRIVED, (ZERO,))
+
+
+def copy_boxes(kernel: Kernel, scheme: Scheme) -> Kernel:
+    """The kernel with copies of boxes."""
+    buffers = buffers_of(kernel)
+    (launch,) = launches(kernel)
+    threads = Team(THREAD, threads_of(launch))
+    matrix = scheme.specifiers[-1]
+    assert isinstance(matrix, Matrix)
+    *_, depth = matrix.factors
+
+    def body(block: Body) -> Body:
+        found: list[Statement] = []
+        for statement in _with_a_loop(block, depth):
+            filling = isinstance(statement, For) and statement.kind == "serial" and any(map(_fills, statement.body))
+            found.append(step(statement) if filling else with_blocks(statement, body))  # type: ignore[arg-type]
+        return tuple(found)
+
+    def step(loop: For) -> For:
+        boxes = {box.tile.name: box for s in loop.body if _fills(s) for box in (_box(s, buffers, depth),)}
+        number = (variable_of(loop) - loop.start) // loop.step
+        copies: Body = (Arrive(_BARRIER, sum(box.bytes for box in boxes.values())),)
+        copies += tuple(copy for box in boxes.values() for copy in box.copies())
+        found: list[Statement] = []
+        rest = [s for s in loop.body if not _fills(s)]
+        for statement in rest:
+            if isinstance(statement, Alloc) and statement.buffer.name in boxes:
+                found.append(Alloc(boxes[statement.buffer.name].buffer))
+        found += [threads.each(copies, 1), threads.each((Await(_BARRIER, number),))]
+        work: Body = tuple(s for s in rest if not (isinstance(s, Alloc) and s.buffer.name in boxes))
+        for box in boxes.values():
+            work = moved(work, {box.tile.name}, box.place)
+        return replace(loop, body=(*found, *work))
+
+    def opened(statement: Statement) -> Statement:
+        if not isinstance(statement, For) or statement.kind != BLOCKS:
+            return statement
+        places = tuple(s for s in statement.body if isinstance(s, Define))
+        rest = tuple(s for s in statement.body if s not in places)
+        made = Buffer(ARRIVED, (1,), ("stage",), MBARRIER, "shared")
+        return replace(statement, body=(*places, Alloc(made), open_all((made,), (1,)), *rest))
+
+    return replace(kernel, body=tuple(opened(s) for s in body(kernel.body)))
+
+
+def _with_a_loop(block: Body, depth: str) -> Body:
+    """The block, where a single step is a loop of one iteration too."""
+    filling = [number for number, s in enumerate(block) if _fills(s)]
+    if not filling or not any(isinstance(s, Alloc) and s.buffer.memory == "registers" for s in block):
+        return block
+    first = next(n for n, s in enumerate(block) if isinstance(s, Alloc) and s.buffer.memory == "shared")
+    end = filling[-1] + 2  # those who multiply follow
+    return (*block[:first], For(depth, ZERO, constant(1), 1, block[first:end], dim=depth), *block[end:])
+
+
+def variable_of(loop: For) -> Index:
+    """The variable of a loop."""
+    return Index(((loop.name, 1),))
+
+
+def open_all(barriers: tuple[Buffer, ...], arrivals: tuple[int, ...]) -> For:
+    """One thread opens mbarriers, and tells the copy engine."""
+    found: list[Statement] = []
+    for buffer, count in zip(barriers, arrivals):
+        found += [Open(Address(buffer.name, (constant(stage),)), count) for stage in range(buffer.shape[0])]
+    return over(THREAD, 1, (*found, Do(Invoke(PUBLISH, ()))))
+
+
+def _fills(statement: Statement) -> bool:
+    """Whether a statement is the loop over threads that fill a tile."""
+    if not isinstance(statement, For) or statement.kind != THREADS_OF_BLOCK:
+        return False
+    first = statement.body[0]
+    return isinstance(first, For) and first.name == ELEMENT
+
+
+def _box(statement: Statement, buffers: Mapping[str, Buffer], depth: str) -> _Box:
+    """What a loop over threads fills, as a box."""
+    assert isinstance(statement, For) and isinstance(statement.body[0], For)
+    (store,) = statement.body[0].body
+    assert isinstance(store, Store)
+    value, tests = (store.value.value, store.value.conditions) if isinstance(store.value, Choose) else (store.value, ())
+    assert isinstance(value, Load)
+    tile, array = buffers[store.buffer], buffers[value.buffer]
+    begin = tuple(index.replaced({ELEMENT: ZERO}) for index in value.at)
+    assert all(_is_edge(test, value.at, array) for test in tests), f"{tests} is no edge of {array.name}"
+    # Which axis of the tile an axis of the array is, if any.
+    places, extents = dict(zip(place_of_element(tile), tile.shape)), []
+    for at, first in zip(value.at, begin):
+        extents.append(1 if at == first else places[at - first])
+    assert prod(extents) == prod(tile.shape), f"{tile.name} is no box of {array.name}"
+    return _Box(tile, array, begin, tuple(extents), depth)
+
+
+def _is_edge(test: Condition, at: tuple[Index, ...], array: Buffer) -> bool:
+    """Whether a condition asks for no more than that an element lies in the array."""
+    if not isinstance(test, Inside) or test.index not in at or test.low not in (None, 0):
+        return False
+    return test.high in (None, array.shape[at.index(test.index)])
+
+
+@dataclass(frozen=True)
+class _Box:
+    """The box of an array that a tile is. begin: where. extents: on each axis of the array. depth: the summed dim."""
+
+    tile: Buffer
+    array: Buffer
+    begin: tuple[Index, ...]
+    extents: tuple[int, ...]
+    depth: str
+
+    @property
+    def row(self) -> int:
+        """Numbers in a row of the tile."""
+        return ROW_BYTES // WIDTH[self.tile.dtype]
+
+    @property
+    def across(self) -> bool:
+        """Whether the rows lie across the depth, so that the tile is cut into blocks."""
+        return self.tile.axes[-1] != self.depth
+
+    @property
+    def buffer(self) -> Buffer:
+        """The tile as the copy engine fills it."""
+        *others, last = self.tile.shape
+        axes, shape = self.tile.axes, self.tile.shape
+        if self.across:
+            axes, shape = ("blocks", *axes), (last // self.row, *others, self.row)
+        dtype = "tf32" if self.tile.dtype == "f32" else self.tile.dtype
+        return replace(self.tile, shape=shape, axes=axes, dtype=dtype)
+
+    @property
+    def bytes(self) -> int:
+        return prod(self.tile.shape) * WIDTH[self.tile.dtype]
+
+    def place(self, at: tuple[Index, ...]) -> tuple[Index, ...]:
+        """Where the element at a place of the tile is in that of the copy engine."""
+        return (at[-1] // self.row, *at[:-1], at[-1] % self.row) if self.across else at
+
+    def copies(self) -> Body:
+        """The copies of the box: one, or one for each block."""
+        function = "as_tf32" if self.tile.dtype == "f32" else ""
+        found: list[Statement] = []
+        for block in range(self.buffer.shape[0] if self.across else 1):
+            target = (constant(block),) * self.across + (ZERO,) * len(self.tile.shape)
+            source = (*self.begin[:-1], self.begin[-1] + block * self.row)
+            extents = (*self.extents[:-1], self.row)
+            places = Address(self.tile.name, target), Address(self.array.name, source)
+            found.append(CopyBox(*places, extents, _BARRIER, function))
+        return tuple(found)

@@ -1,0 +1,237 @@
+"""Warpgroups with a warp that copies ahead: exact in the interpreter and on the twin, and nothing is one too many."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from gpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_loops, emit_scheme, is_loops
+from gpu.model.devices import DEVICES
+from gpu.model.space import limits
+from gpu.passes.order import scheme_forms
+from gpu.runtime.compiler.compile import compile_cubin
+from tests.support.gpu.cases import integers, wgmma_scheme
+from tests.support.gpu.compiling import needs_nvrtc
+from tests.support.gpu.schemes import WARPGROUPS, expected, interpreted, on_twin, scheme_of, survives
+from tests.support.programs.programs import lines
+from tiling.epilogue import fused
+from tiling.loops.language import Arrive, Await, Barrier, Beside, CopyBox, Do, If, Open
+from tiling.loops.meaning.memory import Fault
+from tiling.loops.meaning.workers import Race
+from tiling.loops.walk import walk, with_blocks
+from tiling.operators import conv2d, matmul
+from tiling.scheme.specifiers import SchemeError
+from tiling.text.notation import parse
+
+RING = "warpgroups"
+CONV = conv2d(n=1, c=16, h=9, w=9, k=40, r=3, s=3, dtype="bf16", filters="krsc")
+
+
+@pytest.mark.parametrize("name", WARPGROUPS)
+def test_every_form_computes_the_same(name):
+    scheme = scheme_of(name)
+    wanted = expected(scheme.problem, *integers(scheme.problem))
+    # Forms before these are as those of other schemes. That of `add zeros` adds up all zeros beyond the edges.
+    for stage in ("copy boxes", "multiply warpgroups", "specialise warps", "place barriers"):
+        kernel = dict(scheme_forms(scheme))[stage]
+        np.testing.assert_array_equal(interpreted(scheme, kernel), wanted, err_msg=stage)
+
+
+@pytest.mark.parametrize(
+    ("problem", "options"),
+    [
+        (matmul(m=200, n=104, k=304, dtype="f16", transpose_b=True), {}),
+        (matmul(m=130, n=300, k=152, dtype="bf16", transpose_b=True), {"columns": 256, "groups": (1, 1), "depth": 3}),
+        (matmul(m=150, n=104, k=200, dtype="bf16"), {"columns": 128, "groups": (1, 1), "rows": 2}),
+        (matmul(m=70, n=64, k=128, dtype="f16", transpose_b=True, batch=2), {"groups": (1, 2), "depth": 5}),
+        (matmul(m=72, n=304, k=150, dtype="bf16", transpose_a=True), {"columns": 256, "groups": (1, 1), "depth": 2}),
+        (matmul(m=152, n=101, k=200, dtype="f16", transpose_a=True, transpose_b=True), {"rows": 2, "groups": (1, 2)}),
+        (matmul(m=90, n=70, k=132, dtype="tf32", transpose_b=True), {"columns": 128, "groups": (2, 1), "depth": 3}),
+        (matmul(m=60, n=72, k=40, dtype="f16"), {"groups": (1, 1)}),
+        (fused(matmul(m=100, n=72, k=136, dtype="bf16"), "relu(y + bias[n]) + z[m,n]"), {"depth": 3}),
+    ],
+    ids=str,
+)
+def test_products_are_exact(problem, options):
+    scheme = wgmma_scheme(problem, **options)
+    assert is_loops(scheme) and on_twin(scheme, emit_scheme(scheme), seeds=(1, 2))
+
+
+def test_one_warp_copies_and_the_others_multiply():
+    text = lines(dict(scheme_forms(scheme_of(RING)))["specialise warps"])
+    assert "the first 4 warps:" in text and "the others, beside them:" in text
+    for line in (
+        "wait for phase k / 64 of full + [k / 32 % 2]",
+        "arrive at empty + [(k + 32) / 32 % 2]",
+        "wait for phase k / 64 - 1 of empty + [k / 32 % 2]",
+        "arrive at full + [k / 32 % 2], expect 16384 bytes",
+    ):
+        assert line in text
+
+
+def test_blocks_beyond_the_edges_are_zeros_of_the_copy_engine():
+    kernel = dict(scheme_forms(scheme_of(RING)))["copy boxes"]
+    assert not any("else 0" in line for line in lines(kernel))
+    assert "copy a box of 64 x 32, as_tf32, to X_tile[0, 0] from X[0, k], counted at arrived" in lines(kernel)
+
+
+def _without(body, kind, number):
+    """A block without its statement number `number` of a kind, and how many it has."""
+    count = 0
+
+    def left(block):
+        nonlocal count
+        found = []
+        for statement in block:
+            if isinstance(statement, kind):
+                count += 1
+                if count - 1 == number:
+                    continue
+            found.append(with_blocks(statement, left))
+        return tuple(found)
+
+    return left(body), count
+
+
+@pytest.mark.parametrize("kind", [Barrier, Open, Arrive, Await, CopyBox])
+def test_the_interpreter_misses_each_of_them(kind):
+    scheme = scheme_of(RING)
+    kernel = list(scheme_forms(scheme))[-1][1]
+    wanted = expected(scheme.problem, *integers(scheme.problem))
+    _, count = _without(kernel.body, kind, -1)
+    assert count
+    for number in range(count):
+        changed = replace(kernel, body=_without(kernel.body, kind, number)[0])
+        with pytest.raises((Fault, Race, AssertionError)):
+            np.testing.assert_array_equal(interpreted(scheme, changed), wanted)
+
+
+CALLS = r"__syncthreads|mbarrier_\w+|copy_box_\dd|wgmma_\w+"  # compilers alone need `pin`
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WARPGROUPS)
+def test_nothing_is_one_too_many(name):
+    scheme = scheme_of(name)
+    text = emit_loops(scheme).text
+    found = list(re.finditer(rf"(?<!\w)({CALLS})\(.*\);", text))
+    assert len(found) >= 10
+    for place in found:
+        assert not survives(scheme, text[: place.start()] + ";" + text[place.end() :]), place[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("wgmma_wait(1)", "wgmma_wait(2)"),
+        ("wgmma_wait(0)", "wgmma_wait(1)"),
+        ("(k / 64 + 1) % 2", "k / 64 % 2"),
+        ("k / 64 % 2)", "(k / 64 + 1) % 2)"),
+        (", 16384)", ", 8192)"),
+        ("empty + ((k + 32) / 32) % 2", "empty + k / 32 % 2"),
+        ("empty), 4)", "empty), 3)"),
+    ],
+)
+def test_other_mistakes_are_found(old, new):
+    scheme = scheme_of(RING)
+    text = emit_loops(scheme).text
+    assert old in text
+    assert not survives(scheme, text.replace(old, new))
+
+
+LARGE = [((2, 1), 1, 256, 4), ((2, 1), 2, 128, 3), ((1, 1), 1, 128, 3), ((2, 1), 1, 64, 6)]
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("across", [False, True])
+@pytest.mark.parametrize("groups, rows, columns, depth", LARGE, ids=str)
+def test_no_kernel_takes_more_registers_than_the_pipeline_had(groups, rows, columns, depth, across):
+    """NVRTC also says where it would run products one after the other, which is an error."""
+    problem = matmul(m=4096, n=4096, k=4096, dtype="f16", transpose_a=across, transpose_b=not across)
+    scheme = wgmma_scheme(problem, groups=groups, rows=rows, columns=columns, depth=depth)
+    ours, theirs = (compile_cubin(make(scheme), "sm_90a") for make in (emit_loops, emit))
+    assert ours.spilled == 0 and ours.registers <= theirs.registers
+
+
+@needs_nvrtc
+def test_an_epilogue_compiles_without_spills():
+    problem = fused(matmul(m=4096, n=4096, k=4096, dtype="bf16"), "relu(y + bias[n]) + z[m,n]")
+    for groups, rows, columns, depth in LARGE:
+        scheme = wgmma_scheme(problem, groups=groups, rows=rows, columns=columns, depth=depth)
+        assert compile_cubin(emit_loops(scheme), "sm_90a").spilled == 0
+
+
+PRODUCT = matmul(m=128, n=128, k=256, dtype="f16", transpose_b=True)
+TEXT = "T(m,2)@block S(c) T(k,4) S(a, 3) S(b, 3) T(n,2)@warpgroup U(k,4) M(m64n64k16)"
+
+
+@pytest.mark.parametrize(
+    ("problem", "text", "words"),
+    [
+        (PRODUCT, TEXT.replace("S(a, 3) S(b, 3)", "S(a, 3) S(b, 2)"), "give both inputs the same"),
+        (PRODUCT, TEXT.replace("(a, 3)", "(a)").replace("(b, 3)", "(b)"), "the same 2 or more stages"),
+        (PRODUCT, TEXT.replace("T(k,4)", "T(k,8)").replace("U(k,4)", "U(k,2)"), r"use U\(k,4\)"),
+        (PRODUCT, TEXT.replace("T(n,2)@warpgroup", "T(n,2)@warp"), r"T@warpgroup is missing"),
+        (PRODUCT, "T(k,2)@block " + TEXT.replace("T(k,4)", "T(k,2)"), r"S\(c\) is missing"),
+        (PRODUCT, TEXT.replace("T(k,4)", "T(k,2) T(k,2)"), r"T\(k,steps\) is missing"),
+        (
+            PRODUCT,
+            TEXT.replace("n64k16", "n32k16").replace("T(n,2)", "T(n,4)"),
+            "matrix instruction for f16 is m64n64k16",
+        ),
+        (matmul(m=128, n=128, k=254, dtype="f16", transpose_b=True), TEXT, "rows of 508 bytes"),
+        (matmul(m=128, n=128, k=128, dtype="tf32"), TEXT.replace("k16", "k8"), "only where b lies along k"),
+        (
+            conv2d(n=1, c=64, h=8, w=16, k=64, r=1, s=1, dtype="f16", filters="krsc"),
+            "T(nhw,2)@block S(y) T(rsc,1) S(x, 2) S(w, 2) T(k,1)@warpgroup U(rsc,4) M(nhw64k64rsc16)",
+            "no boxes of x",
+        ),
+        (
+            matmul(m=512, n=512, k=64, dtype="f16", transpose_b=True),
+            "S(c) T(k,1) S(a, 2) S(b, 2) T(m,8)@warpgroup T(n,8)@warpgroup U(k,4) M(m64n64k16)",
+            "these are 257 warps; a block has at most 32",
+        ),
+        (
+            matmul(m=512, n=64, k=64, dtype="f16", transpose_b=True),
+            "S(c) T(k,1) S(a, 2) S(b, 2) T(m,4)@warpgroup U(k,4) U(m,2) M(m64n64k16)",
+            "the copy engine takes 256",
+        ),
+        (
+            matmul(m=128, n=256, k=64, dtype="f16", transpose_b=True),
+            "S(c) T(k,1) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) U(m,2) M(m64n256k16)",
+            "256 sums a thread",
+        ),
+    ],
+)
+def test_what_warpgroups_cannot_run_is_refused(problem, text, words):
+    with pytest.raises(SchemeError, match=words):
+        list(scheme_forms(parse(problem, text)))
+
+
+def test_a_pipeline_takes_what_the_copy_engine_cannot():
+    for problem in (matmul(m=200, n=100, k=301, dtype="f16"), CONV):
+        assert not is_loops(wgmma_scheme(problem))
+
+
+def test_rings_of_two_stages_and_tf32_need_no_clusters():
+    """No pipeline reads them, as threads that copy neither round nor get far enough ahead."""
+    for dtype, depth in (("f16", 2), ("tf32", 3)):
+        scheme = wgmma_scheme(matmul(m=100, n=64, k=200, dtype=dtype, transpose_b=True), depth=depth)
+        assert limits(scheme, DEVICES["H200"]) and is_loops(scheme)
+
+
+def test_passes_change_the_kernel_in_their_order():
+    stages = list(scheme_forms(scheme_of(RING)))
+    changed = [name for (_, before), (name, after) in pairwise(stages) if before != after]
+    wanted = ["stage matrices", "copy boxes", "add zeros", "multiply warpgroups", "specialise warps"]
+    assert [name for name in changed if name in wanted] == wanted
+    assert not {"copy asynchronously", "fill ahead", "swizzle"} & set(changed)
+    final = stages[-1][1]
+    assert sum(isinstance(s, Beside) for s in walk(final.body)) == 1
+    assert sum(isinstance(s, Barrier) for s in walk(final.body)) == 1
+    assert any(isinstance(s, If) for s in walk(final.body)) and any(isinstance(s, Do) for s in walk(final.body))

@@ -1,0 +1,81 @@
+"""Two roles of the warps of a GPU's block, as an interpreter runs them: each until it waits for the other one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Semaphore, Thread
+
+from tiling.loops.meaning.memory import Fault
+from tiling.loops.meaning.workers import Workers
+
+
+def beside(parts: Sequence[Callable[[], None]], workers: Workers) -> None:
+    """Runs parts side by side: each goes on until it has to wait, then the next one does.
+
+    Raises what a part raises, and Fault where all of them wait.
+    """
+    running = _Beside(parts, workers)
+    outside, workers.pause = workers.pause, running.pause
+    try:
+        running.run()
+    finally:
+        workers.pause = outside
+
+
+class _Stopped(Exception):
+    """Ends a part, because another one has failed."""
+
+
+class _Beside:
+    """One thread for each part, of which one at a time is at work."""
+
+    def __init__(self, parts: Sequence[Callable[[], None]], workers: Workers) -> None:
+        self.workers, self.group = workers, workers.now
+        self.turns, self.back = [Semaphore(0) for _ in parts], Semaphore(0)
+        self.left, self.current = list(range(len(parts))), 0
+        self.error: BaseException | None = None
+        self.threads = [Thread(target=self.work, args=(n, part), daemon=True) for n, part in enumerate(parts)]
+
+    def run(self) -> None:
+        for thread in self.threads:
+            thread.start()
+        while self.left and self.error is None:
+            before = (self.workers.waits, len(self.left))
+            for number in tuple(self.left):
+                if self.error is None:
+                    self.turn(number)
+            if (self.workers.waits, len(self.left)) == before and self.error is None:
+                self.error = Fault("every role waits for a phase that another one has to end")
+        while self.left:
+            self.turn(self.left[0])
+        self.workers.now = self.group
+        if self.error is not None:
+            raise self.error
+
+    def turn(self, number: int) -> None:
+        """Lets a part go on until it waits or ends."""
+        self.current = number
+        self.turns[number].release()
+        self.back.acquire()
+
+    def pause(self) -> None:
+        """Called by a part that waits: the others go on."""
+        number, now = self.current, self.workers.now
+        self.back.release()
+        self.turns[number].acquire()
+        if self.error is not None:
+            raise _Stopped
+        self.workers.now = now
+
+    def work(self, number: int, part: Callable[[], None]) -> None:
+        self.turns[number].acquire()
+        try:
+            if self.error is None:
+                self.workers.now = self.group
+                part()
+        except _Stopped:
+            pass
+        except BaseException as error:
+            self.error = error
+        self.left.remove(number)
+        self.back.release()
