@@ -9,6 +9,7 @@ Read in this order:
     print     the last form of the loops as C, one line a statement
     vector_functions  the C functions of vectors that epilogues and programs call
     epilogue  the epilogue as a C function
+    masks     the masks of a kernel: names, and what defines them
     definitions  what the text of a kernel calls beside its own functions
     inside    what stands inside the frame of a C file: tile functions, and the loops around them
     frame/    the frame of a C file, around its functions

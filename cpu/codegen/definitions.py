@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from cpu.codegen import cursors
 from cpu.codegen.epilogue import epilogue_text
+from cpu.codegen.masks import mask_definitions
 from cpu.passes.facts import ProductFacts
 from cpu.passes.memory.prefetch_in_tiles import NEXT
 from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import TRANSPOSE
-from microkernels.tile.lanes import block_definition, exchange_definitions, own_definitions, tail_definition
+from microkernels.tile.lanes import exchange_definitions, own_definitions
 from microkernels.tile.matrix import shapes_definition
 from microkernels.tile.transpose import definitions as transpositions
 from tiling.arrays.access import access_of
@@ -31,19 +34,17 @@ _NEXT_PANEL = """\
 /* Tiles also bring a line or more of each channel to L2, from `next` on, for those that multiply the next pixels. */"""
 
 
-def definitions(
-    kernel: Kernel, facts: ProductFacts, left: Epilogue | None, transposed: frozenset[int], added: int
-) -> list[str]:
+def definitions(kernel: Kernel, facts: ProductFacts, left: Epilogue | None, masks: Mapping[int, str]) -> list[str]:
     """The texts in order, with what a reader should know of the tiles.
 
-    left: the epilogue that stores apply. transposed: the numbers of rows that are transposed together, and of lanes of
-    a mask that copies x. added: the lanes of a last vector of parts of sums, 0 where TAIL has as many.
+    left: the epilogue that stores apply. masks: the names of its masks (`cpu.codegen.masks`).
     """
     problem, isa = facts.scheme.problem, facts.isa
-    tail = problem.extents[problem.vector_dim] % isa.lanes
-    lanes = _lanes(problem, isa, transposed, added, tail > 0)
+    masked = problem.extents[problem.vector_dim] % isa.lanes > 0
+    tail, blocks = mask_definitions(isa, masks)
+    lanes = _lanes(problem, isa, masked, blocks, transposed_rows(kernel))
     found = [_about_pixels(problem.flat_pixels)] if problem.flat_pixels and passes_gaps(problem) else []
-    found += [tail_definition(isa, tail)] if tail else []
+    found += tail
     found += of_statements(kernel)
     found += [_about_bias(bias.name, left)] if (bias := bias_of(problem)) else []
     found += [epilogue_text(left, isa)] if left else []
@@ -93,13 +94,15 @@ def _about_bias(name: str, left: Epilogue | None) -> str:
     return f"/* Sums begin with E_{name} of their channel{rest}. */"
 
 
-def _lanes(problem: Problem, isa: Isa, transposed: frozenset[int], added: int, masked: bool) -> list[str]:
-    """The C functions that fill and move lanes, for tiles and for the transposed copy of x."""
+def _lanes(problem: Problem, isa: Isa, masked: bool, blocks: Sequence[str], transposed: frozenset[int]) -> list[str]:
+    """The C text that fills and moves lanes, for tiles and for the transposed copy of x.
+
+    blocks: the definitions of the masks of blocks. transposed: the numbers of rows that are transposed together.
+    """
     access = access_of(problem)
     if access.exchange_dim:
         size = problem.extents[access.exchange_dim]
         return exchange_definitions(isa, size) + own_definitions(isa, masked, problem.dot_group, size)
     own = own_definitions(isa, masked, problem.dot_group) if access.lanewise else []
-    own += [] if added in {0, *transposed} else block_definition(isa, added).splitlines()
-    masks = [line for rows in sorted(transposed - {isa.lanes}) for line in block_definition(isa, rows).splitlines()]
-    return [*own, *masks, *(transpositions(isa, sorted(transposed)) if transposed else [])]
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [*own, *lines, *(transpositions(isa, sorted(transposed)) if transposed else [])]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cpu.codegen.definitions import definitions, transposed_rows
+from cpu.codegen.definitions import definitions
 from cpu.codegen.epilogue import compares_with_zero
 from cpu.codegen.indices import strides
+from cpu.codegen.masks import mask_names
 from cpu.codegen.print import PrintedFunction, Printer
 from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import product_forms
 from microkernels.tile.forms import Isa
 from tiling.arrays.access import access_of
 from tiling.arrays.bias import stored
-from tiling.loops.language import Aligned, Decide, Do, Kernel, Mask, Scratch
-from tiling.loops.rewrite import instructions_in
+from tiling.loops.language import Aligned, Decide, Do, Kernel, Scratch
 from tiling.loops.walk import bodies, buffers, walk
 from tiling.problem import Problem
 from tiling.rewrite.copies.im2col import COPY
@@ -68,17 +68,13 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     facts, copy = facts_of(scheme, isa, stream, threads), copy_of_x(scheme, isa.lanes)
     *_, (_, kernel) = product_forms(facts, copy)
     problem = facts.scheme.problem
-    used = problem.extents[problem.vector_dim] % isa.lanes
-    transposed = transposed_rows(kernel) | (_masked(kernel) - {used} if copy else frozenset())
-    added = scheme.problem.output.shape[-1] % isa.lanes if facts.parts else used
-    masks = {n: f"FIRST_{n}" for n in (added, *transposed)} | {used: "TAIL"}
+    masks = mask_names(kernel, problem.extents[problem.vector_dim] % isa.lanes)
     printer = Printer(kernel, isa.vector_type, isa.word, _overlapping(problem, copy, facts), masks)
-    left = stored_by(scheme, problem)
     return Inside(
         functions=printer.functions(),
         body=printer.body(),
         axes=strides(kernel),
-        definitions=definitions(kernel, facts, left, transposed, added if added != used else 0),
+        definitions=definitions(kernel, facts, stored_by(scheme, problem), masks),
         panel=any(buffer.memory == "own" for buffer in buffers(kernel)),
         scratch=kernel.scratch,
         copy=copy,
@@ -91,13 +87,6 @@ def _overlapping(problem: Problem, copy: CopyOfX | None, facts: ProductFacts) ->
     """The arrays of x whose words share numbers."""
     x = ["X"] if problem.broadcast.reach and not facts.strips else []
     return x + [COPY] * bool(copy and copy.kind == TRANSPOSED and access_of(problem).by_matrix)
-
-
-def _masked(kernel: Kernel) -> frozenset[int]:
-    """The numbers of lanes of the masks that the functions of a kernel use."""
-    invokes = (found for function in kernel.functions for s in walk(function.body) for found in instructions_in(s))
-    masks = (given for invoke in invokes for _, given in invoke.operands if isinstance(given, Mask))
-    return frozenset(mask.lanes.offset for mask in masks)
 
 
 def _headers(kernel: Kernel) -> tuple[str, ...]:

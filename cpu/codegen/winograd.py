@@ -20,7 +20,7 @@ from cpu.codegen.print import Printer
 from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import winograd_forms, winograd_packing_forms
 from microkernels.tile.forms import Isa
-from microkernels.tile.lanes import lanes_definition, tail_definition
+from microkernels.tile.lanes import TAIL, lanes_definition, tail_definition
 from tiling.loops.language import LINE, Kernel
 from tiling.loops.lowering.show import show
 from tiling.loops.walk import buffers
@@ -61,7 +61,7 @@ def facts(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> dict[str, 
     _check(winograd)
     *_, (_, kernel) = winograd_forms_of(winograd, isa, threads)
     c, k = (problem.extents[dim] % isa.lanes for dim in "ck")
-    printer = Printer(kernel, isa.vector_type, masks={c: "C_TAIL", k: "TAIL"})
+    printer = Printer(kernel, isa.vector_type, masks={c: "C_TAIL", k: TAIL})
     *_, (_, weights) = winograd_packing_forms_of(winograd, isa, threads)
     packer = Printer(weights, "double", attribute=isa.any_cpu)
     epilogue = [epilogue_text(problem.epilogue, isa)] if problem.epilogue else []

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from microkernels.tile.forms import Isa
 
+TAIL = "TAIL"  # the used lanes of the last vector
 _QUAD = 4  # lanes of 128 bits
 
 
 def tail_definition(isa: Isa, lanes: int) -> str:
     """The C text that defines TAIL, the `lanes` used lanes of the last vector."""
-    return lanes_definition(isa, "TAIL", lanes, "the last vector")
-
-
-def block_definition(isa: Isa, rows: int) -> str:
-    """The C text that defines FIRST_n, the lanes of a transposed block of n `rows`."""
-    return lanes_definition(isa, f"FIRST_{rows}", rows, f"a block of {rows} rows")
+    return lanes_definition(isa, TAIL, lanes, "the last vector")
 
 
 def lanes_definition(isa: Isa, name: str, lanes: int, what: str) -> str:
@@ -43,7 +39,7 @@ def own_definitions(isa: Isa, masked: bool, numbers: int, group: int = 0) -> lis
     else:
         lines = ["/* Neighbours in x, each the lowest bits of a word that holds nothing else. */"]
     for name, load in loads.items():
-        x = load.format(p="p", lanes="TAIL")
+        x = load.format(p="p", lanes=TAIL)
         alone = f"return ({isa.vector_type}){isa.numbers.alone.format(v=x)};"
         body = _spread(isa, isa.numbers.together.format(v=x), numbers, group) if group else [alone]
         head = f"static inline {isa.vector_type} {name}(const {isa.numbers.number} *p)"

@@ -1,0 +1,32 @@
+"""The masks of a kernel that has a scheme: a name for every number of lanes, and the C text that defines it.
+
+TAIL is the mask of the last vector. Blocks of rows that are transposed, and vectors of parts of sums, may have others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from microkernels.tile.forms import Isa
+from microkernels.tile.lanes import TAIL, lanes_definition, tail_definition
+from tiling.loops.language import Kernel, Mask
+from tiling.loops.rewrite import instructions_in
+from tiling.loops.walk import bodies, walk
+
+
+def mask_names(kernel: Kernel, tail: int) -> dict[int, str]:
+    """The name of each mask that instructions of a kernel take, by its lanes.
+
+    tail: the lanes of the last vector, 0 where it is full. Its mask has a name even where no instruction takes it: the
+    C functions that load numbers may.
+    """
+    invokes = (invoke for body in bodies(kernel) for s in walk(body) for invoke in instructions_in(s))
+    taken = {given.lanes.offset for invoke in invokes for _, given in invoke.operands if isinstance(given, Mask)}
+    return {lanes: f"FIRST_{lanes}" for lanes in sorted(taken)} | ({tail: TAIL} if tail else {})
+
+
+def mask_definitions(isa: Isa, names: Mapping[int, str]) -> tuple[list[str], list[str]]:
+    """The C text that defines TAIL, if there is one, and the texts of the other masks."""
+    tail = [tail_definition(isa, lanes) for lanes, name in names.items() if name == TAIL]
+    others = ((lanes, name) for lanes, name in names.items() if name != TAIL)
+    return tail, [lanes_definition(isa, name, lanes, f"a block of {lanes} rows") for lanes, name in others]
