@@ -26,6 +26,7 @@ from cpu.passes.memory.copy_runs import copy_runs
 from cpu.passes.memory.pack_weights import pack_weights
 from cpu.passes.memory.place_buffers import place_buffers
 from cpu.passes.memory.prefetch import prefetch
+from cpu.passes.memory.prefetch_rows import prefetch_rows
 from cpu.passes.memory.stage_panels import stage_panels
 from cpu.passes.memory.stage_strips import stage_strips
 from cpu.passes.memory.store_lines import store_lines
@@ -133,6 +134,7 @@ PRODUCT: tuple[ProductPass, ...] = (
         "prefetch",
         lambda kernel, facts: prefetch(kernel, facts.scheme.problem, plan_prefetches(facts.scheme, facts.stream)),
     ),
+    ProductPass("prefetch rows", lambda kernel, facts: prefetch_rows(kernel, facts.scheme)),
     ProductPass(
         "bound pixels",
         lambda kernel, facts: bound_pixels(kernel, facts.scheme.problem),

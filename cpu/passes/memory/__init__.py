@@ -9,6 +9,7 @@ Read in this order:
     stage_strips   flattened images, copied strip by strip
     prefetch       cache lines, before they are needed: `prefetch_in_tiles` and `prefetch_cursors` write them,
                    `prefetch_addresses` says where they lie
+    prefetch_rows  rows of x that the next tile alone reads
     stream_stores  stores past the caches
     store_lines    narrow vectors that fill a line
     place_buffers  places in the memory that a call hands over

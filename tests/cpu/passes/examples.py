@@ -48,6 +48,7 @@ PRODUCTS: dict[str, tuple[Problem, str, str, dict]] = {
     ),
     "copy runs": (IMAGE, "T(n,2) T(hw,2) S(x) T(hw,2) R(k) S(y) T(r,3) T(s,3) U(hw,14) D(c,4) V(k,16)", "amxbf16", {}),
     "prefetch": (matmul(m=100, n=80, k=512), "T(m,10) T(n,5) S(c) T(k,512) U(m,10) V(n,16)", "avx512f", {}),
+    "prefetch rows": (matmul(m=56, n=32, k=64), "T(m,4) S(c) T(k,64) U(m,14) U(n,2) V(n,16)", "avx512f", {}),
     "bound pixels": (IMAGE, "R(n) T(hw,4) R(k) S(y) T(r,3) T(s,3) U(hw,16) D(c,4) V(k,16)", "amxbf16", {}),
     "bound taps": (TAPS, ROWS, "avx512f", {}),
     "split cases": (TAPS, ROWS, "avx512f", {}),
@@ -121,7 +122,7 @@ PRODUCTS: dict[str, tuple[Problem, str, str, dict]] = {
         {"threads": 2},
     ),
 }
-FAR_AWAY = ("prefetch",)  # as if all arrays were large
+FAR_AWAY = ("prefetch", "prefetch rows")  # as if all arrays were large
 
 
 def product_example(name: str) -> dict[str, Kernel]:

@@ -37,8 +37,8 @@ class Plan:
     panel of x beside this one. outputs: lines of y that this tile stores to. next_outputs: lines of y that the next
     tile stores to.
 
-    The model prices prefetches into L2. It does not price `past_l1` and `apart`: it has no cost of waiting for L1 that
-    they could lower (decision 016).
+    The model prices prefetches into L2. Those into L1, `past_l1` and `apart`, cost 0: six more in each step take no
+    measurable time, and 29 pairs of kernels with and without them are as the model expects (decision 016).
     """
 
     tile: Around

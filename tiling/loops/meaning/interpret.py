@@ -177,7 +177,7 @@ def _alloc(statement: Alloc, scope: Scope) -> None:
         made = scope.team[buffer.name] if scope.numbers[THREAD] else made
         scope.team[buffer.name] = made
     scope.arrays[buffer.name] = made
-    if made.memory is not None:
+    if buffer.memory not in ("registers", "tile"):
         scope.prefetches.arrays[made.address] = buffer.name
 
 

@@ -62,6 +62,16 @@ def test_the_tiles_ask_for_every_line_of_the_next_panels_once():
     ]
 
 
+def test_a_line_of_a_panel_is_the_same_by_any_pointer():
+    problem = conv2d(c=5, h=4, w=2, k=8, r=1, s=1, layout="nchw")
+    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+        forms = around("walk pointers", pointwise2d(problem), "T(w,2) S(x) T(k,2) S(y) T(c,5) U(k,4) V(w,{v})")
+    found: list[list[Asked]] = [[], []]
+    for form, asked_for in zip(forms, found):
+        result(form, ones(form), asked=asked_for)
+    assert found[0] == found[1] and "panel" in {line.array for line in found[0]}
+
+
 def asked(tile):
     """The arrays of which a tile asks for lines that another tile needs, or for those that it stores to itself."""
     found, arrays = set(), {NEXT: "x", NEXT_OUTPUTS: "y", "Y": "y"}
