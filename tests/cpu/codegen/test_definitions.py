@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -12,6 +13,7 @@ from cpu.codegen.frame import frames
 from cpu.codegen.vector_functions import NAMES, definitions
 from cpu.runtime.compiler.library import compiled_object
 from microkernels.tile.isa import EVERY_ISA, ISAS
+from tests.support.kernels.random_cases import case
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse
@@ -65,3 +67,11 @@ def test_the_frame_of_a_kernel_decides_nothing():
     statements = set(re.findall(r"/\*% (\w+)", text))
     assert statements == {"for", "endfor"}
     assert not re.search(r"\{\{[^}]*\bif\b", text)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_a_text_defines_for_lanes_it_uses(seed):
+    drawn = case(Random(f"masks {seed}"), tuple(EVERY_ISA), (1, 2))
+    text = emit(drawn.scheme, EVERY_ISA[drawn.isa], drawn.threads, drawn.stream).text
+    words = re.findall(r"\b(?:FIRST|transpose)_\d+\b", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL))
+    assert all(words.count(word) > 1 for word in words)
