@@ -15,7 +15,7 @@ from tiling.dtypes.products import DTYPE_BYTES, OUTPUT_BYTES
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, Rest, Stage, Tile
 
-_WARP, _WORD = 32, 4
+_WARP, _WARPGROUP, _WORD = 32, 128, 4
 # Registers of a thread beside its sums: addresses, and the factors of a step. NVRTC 13.5 takes 167 for 64 sums, 115 to
 # 124 for 32, 95 to 103 for 16 and 79 to 94 for 4. Held to 128 for 64 sums, it spills where sizes are odd.
 _OTHER_REGISTERS = 85
@@ -30,13 +30,17 @@ def predict_loops(source: Source, device: Device) -> Prediction:
     """The time of the kernel that passes made of a scheme. Raises ValueError where it does not fit the device."""
     scheme, shared_bytes = source.scheme, source.shared_bytes
     problem = scheme.problem
-    blocks, warps = (_workers(scheme, worker) for worker in ("block", "warp"))
-    threads = warps * _WARP
+    blocks, threads = _workers(scheme, "block"), source.threads
     matrix = isinstance(scheme.specifiers[-1], Matrix)
-    # A warp shares the tile of a matrix instruction. In its tiles of shared memory numbers are as short as in arrays,
-    # in others they are words.
-    sums = max(_sums(scheme, tile) for tile in scheme.tiles) // (_WARP if matrix else 1)
+    groups = _has(scheme, "warpgroup")
+    sharing = _WARPGROUP if groups else _WARP if matrix else 1  # threads that share a register tile
+    if groups and not device.wgmma_flops:
+        raise ValueError(f"{scheme.specifiers[-1]}: {device.name} has no wgmma")
+    # A warp or warpgroup shares the tile of a matrix instruction. In its tiles of shared memory numbers are as short
+    # as in arrays, in others they are words.
+    sums = max(_sums(scheme, tile) for tile in scheme.tiles) // sharing
     rate = device.matrix_flops[problem.dtype] / 2 if matrix else device.lanes
+    rate = device.wgmma_rate(problem.dtype) / 2 if groups else rate
     staged = DTYPE_BYTES[problem.dtype] if matrix else _WORD
     resident = min(
         device.blocks_of_multiprocessor,
@@ -64,6 +68,10 @@ def predict_loops(source: Source, device: Device) -> Prediction:
         ("memory", (arrays + stored) / device.memory_bandwidth),
     )
     return Prediction(scheme, parts, _LAUNCH_SECONDS, resident, blocks / (resident * device.multiprocessors))
+
+
+def _has(scheme: Scheme, worker: str) -> bool:
+    return any(isinstance(s, Tile) and s.worker == worker for s in scheme.specifiers)
 
 
 def _workers(scheme: Scheme, worker: str) -> int:

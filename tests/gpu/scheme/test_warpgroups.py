@@ -12,10 +12,11 @@ import pytest
 from gpu.codegen.emit import emit
 from gpu.codegen.loops.scheme import emit_loops, emit_scheme, is_loops
 from gpu.model.devices import DEVICES
+from gpu.model.loops import predict_loops
 from gpu.model.space import limits
 from gpu.passes.order import scheme_forms
 from gpu.runtime.compiler.compile import compile_cubin
-from tests.support.gpu.cases import integers, wgmma_scheme
+from tests.support.gpu.cases import integers, product_scheme, wgmma_scheme
 from tests.support.gpu.compiling import needs_nvrtc
 from tests.support.gpu.schemes import WARPGROUPS, expected, interpreted, on_twin, scheme_of, survives
 from tests.support.programs.programs import lines
@@ -223,6 +224,16 @@ def test_rings_of_two_stages_and_tf32_need_no_clusters():
     for dtype, depth in (("f16", 2), ("tf32", 3)):
         scheme = wgmma_scheme(matmul(m=100, n=64, k=200, dtype=dtype, transpose_b=True), depth=depth)
         assert limits(scheme, DEVICES["H200"]) and is_loops(scheme)
+
+
+def test_the_model_knows_the_threads_and_the_rate_of_warpgroups():
+    """In tf32 no pipeline reads the scheme. A warp's instruction multiplies more slowly."""
+    problem = matmul(m=4096, n=4096, k=4096, dtype="tf32", transpose_b=True)
+    ours, theirs = wgmma_scheme(problem, columns=128), product_scheme(problem, unrolled=(4, 8, 2), depth=1)
+    of_groups, of_warps = (predict_loops(emit_loops(scheme), DEVICES["H200"]) for scheme in (ours, theirs))
+    assert dict(of_groups.parts)["multiply-adds"] < dict(of_warps.parts)["multiply-adds"] and of_groups.resident == 1
+    with pytest.raises(ValueError, match="A100 has no wgmma"):
+        predict_loops(emit_loops(ours), DEVICES["A100"])
 
 
 def test_passes_change_the_kernel_in_their_order():
