@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpu.codegen.pipeline.stages import REGISTERS, SCHEDULERS, WARP
 from tiling.choices import meant
 from tiling.dtypes.products import DTYPE_BYTES, GPU_DTYPES
 
@@ -40,6 +41,18 @@ class Device:
     def wgmma_rate(self, dtype: str) -> int:
         """FLOP a cycle of wgmma on one multiprocessor; 0 where there is no wgmma."""
         return self.wgmma_flops * 2 // DTYPE_BYTES[dtype]
+
+    def blocks_at_once(self, threads: int, registers: int, shared_bytes: int) -> int:
+        """Blocks of a compiled kernel that one multiprocessor runs at once. The system takes 1 KiB of shared memory of
+        each, and gives a warp registers by the 256.
+        """
+        warps = REGISTERS // SCHEDULERS // (-(-registers * WARP // 256) * 256) * SCHEDULERS
+        return min(
+            warps // -(-threads // WARP),
+            self.shared_of_multiprocessor // (shared_bytes + 1024),
+            self.threads_of_multiprocessor // threads,
+            self.blocks_of_multiprocessor,
+        )
 
 
 def _rates(sixteen: int) -> dict[str, int]:

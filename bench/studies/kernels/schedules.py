@@ -3,8 +3,8 @@
     python -m bench.schedules --json before.json                 (at one commit)
     python -m bench.schedules --before before.json               (at another one)
 
-A line a schedule: registers of a thread and bytes of shared memory of a block, bytes spilled, predicted microseconds.
-NVRTC compiles each schedule; no GPU is needed.
+A line a schedule: registers of a thread and bytes of shared memory of a block, bytes spilled, blocks that one
+multiprocessor then runs at once, predicted microseconds. NVRTC compiles each schedule; no GPU is needed.
 """
 
 from __future__ import annotations
@@ -40,14 +40,17 @@ def problems(dtype: str) -> dict[str, Problem]:
         "across": matmul(m=4096, n=4096, k=4096, dtype=dtype),
         "split": matmul(m=512, n=512, k=4096, dtype=dtype, transpose_b=True),
         "odd": matmul(m=1001, n=999, k=2039, dtype=dtype, transpose_a=True),
-        "conv": conv2d(n=16, c=64, h=56, w=56, k=512, r=3, s=3, padding=1, dtype=dtype, filters="krsc"),
-        "stem": conv2d(c=3, h=224, w=224, k=64, r=7, s=7, stride=2, padding=3, dtype=dtype, filters="krsc"),
+        "conv": conv2d(n=16, c=64, h=56, w=56, k=512, r=3, s=3, padding=1, dtype=dtype),
+        "stem": conv2d(c=3, h=224, w=224, k=64, r=7, s=7, stride=2, padding=3, dtype=dtype),
     }
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A schedule, and what it takes: registers of a thread, bytes of shared memory and spilled, predicted seconds."""
+    """A schedule, and what it takes: registers of a thread, bytes of shared memory and spilled, predicted seconds.
+
+    blocks: as many as one multiprocessor runs at once, by what they take of it.
+    """
 
     problem: str
     dtype: str
@@ -56,6 +59,7 @@ class Schedule:
     registers: int
     shared_bytes: int
     spilled_bytes: int
+    blocks: int
     predicted_seconds: float
 
     @property
@@ -65,7 +69,7 @@ class Schedule:
     @property
     def is_whole(self) -> bool:
         """Whether every field has its type, as a file need not."""
-        numbers = (self.registers, self.shared_bytes, self.spilled_bytes, self.predicted_seconds)
+        numbers = (self.registers, self.shared_bytes, self.spilled_bytes, self.blocks, self.predicted_seconds)
         return all(isinstance(text, str) for text in self.key) and all(isinstance(n, (int, float)) for n in numbers)
 
 
@@ -77,8 +81,9 @@ def measured(names: Sequence[str], dtype: str, device: str, every: int) -> Itera
         fields = backend.details(scheme).fields
         if fields["registers"] is None:
             raise ToolchainError("NVRTC is not installed: pip install 'tilewright[nvrtc]'")
-        taken = (fields[name] for name in ("registers", "shared_bytes", "spilled_bytes", "predicted_seconds"))
-        return Schedule(problem, dtype, backend.device.name, scheme.text, *taken)
+        taken = [fields[name] for name in ("registers", "shared_bytes", "spilled_bytes")]
+        blocks = backend.device.blocks_at_once(fields["block"], *taken[:2])
+        return Schedule(problem, dtype, backend.device.name, scheme.text, *taken, blocks, fields["predicted_seconds"])
 
     with ThreadPoolExecutor(host().cores) as pool:
         for name in names:
@@ -87,22 +92,26 @@ def measured(names: Sequence[str], dtype: str, device: str, every: int) -> Itera
 
 
 def table(now: Sequence[Schedule], before: Sequence[Schedule]) -> str:
-    """The lines of all schedules, with the changes since, and how many take more than before."""
+    """The lines of all schedules, with the changes since, and how many take more, or run in fewer blocks, than before."""
     earlier = {each.key: each for each in before}
-    rows = [["problem", "registers", "shared", "spilled", "predicted us", "scheme"]]
+    rows = [["problem", "registers", "shared", "spilled", "blocks", "predicted us", "scheme"]]
     more = dict.fromkeys(("registers", "shared_bytes", "spilled_bytes", "predicted_seconds"), 0)
+    fewer = 0
     for each in now:
         old = earlier.get(each.key)
         for name in more:
             more[name] += old is not None and getattr(each, name) > getattr(old, name)
-        cells = [_changed(getattr(each, name), old and getattr(old, name)) for name in list(more)[:3]]
+        fewer += old is not None and each.blocks < old.blocks
+        named = (*list(more)[:3], "blocks")
+        cells = [_changed(getattr(each, name), old and getattr(old, name)) for name in named]
         seconds = _changed(round(each.predicted_seconds * 1e6, 1), old and round(old.predicted_seconds * 1e6, 1))
         rows.append([f"{each.problem} {each.dtype} {each.device}", *cells, seconds, each.scheme])
     lines = [*aligned(rows), "", f"{len(now)} schedules"]
     if before:
         known = sum(each.key in earlier for each in now)
         says = ", ".join(f"{count} {name.split('_')[0]}" for name, count in more.items())
-        lines[-1] += f", of which {known} were there before; of these take more than before: {says}"
+        lines[-1] += f", of which {known} were there before; of these take more than before: {says}; of {fewer} a "
+        lines[-1] += "multiprocessor runs fewer blocks"
     return "\n".join(lines)
 
 

@@ -20,7 +20,7 @@ from tiling.tensor import Affine, Tensor
 
 WARP = 32  # threads
 REGISTERS = 65536  # in a multiprocessor, from sm_80 on
-_SCHEDULERS = 4  # in a multiprocessor; each has a quarter of its warps and registers
+SCHEDULERS = 4  # in a multiprocessor; each has a quarter of its warps and registers
 LARGEST_THREAD_REGISTERS = 255
 LARGEST_SHARED = 228 << 10  # bytes: the most shared memory that a multiprocessor has, from sm_80 on
 # What a thread needs besides sums and fragments: addresses, predicates, loop counters. ptxas has the last word.
@@ -283,7 +283,7 @@ class Pipeline:
         if self.tma:
             by_registers = REGISTERS // (self.registers_needed * self.consumers + PRODUCER_REGISTERS * PRODUCERS)
         else:
-            warps = REGISTERS // _SCHEDULERS // (self.registers * WARP) * _SCHEDULERS
+            warps = REGISTERS // SCHEDULERS // (self.registers * WARP) * SCHEDULERS
             by_registers = warps // (self.threads // WARP)
         return max(1, min(by_registers, LARGEST_SHARED // (self.shared_bytes + 1024)))
 

@@ -7,9 +7,11 @@ import pytest
 
 from bench.studies.kernels import schedules
 from bench.studies.kernels.schedules import Schedule, main, table
+from gpu.model.devices import DEVICES
+from search.evaluator.gpu.backend import GpuBackend, gpu_target
 from tests.support.gpu.compiling import needs_nvrtc
 
-ONE = Schedule("product", "f16", "A100", "T(m,2)@block", 100, 4096, 0, 2e-6)
+ONE = Schedule("product", "f16", "A100", "T(m,2)@block", 100, 4096, 0, 5, 2e-6)
 
 
 # A schedule whose registers are a text.
@@ -18,11 +20,13 @@ WRONG = json.dumps([asdict(ONE) | {"registers": "a"}])
 
 def test_changes_stand_beside_the_numbers():
     other = replace(ONE, scheme="T(n,2)@block")
-    text = table([replace(ONE, registers=104), replace(other, predicted_seconds=1e-6)], [ONE])
+    text = table([replace(ONE, registers=104, blocks=4), replace(other, predicted_seconds=1e-6)], [ONE])
     first, second = text.splitlines()[1:3]
-    assert "104 (+4)" in first and "4096" in first and "(" not in second.partition("T(")[0]
+    assert "104 (+4)" in first and "4 (-1)" in first and "4096" in first and "(" not in second.partition("T(")[0]
     assert "2 schedules, of which 1 were there before" in text
-    assert text.endswith("take more than before: 1 registers, 0 shared, 0 spilled, 0 predicted")
+    assert text.endswith(
+        "take more than before: 1 registers, 0 shared, 0 spilled, 0 predicted; of 1 a multiprocessor runs fewer blocks"
+    )
 
 
 def test_without_an_earlier_run_there_are_numbers_alone():
@@ -35,7 +39,22 @@ def test_a_run_is_compared_with_itself(tmp_path, capsys):
     assert main([*where, "--json", str(tmp_path / "before.json")]) == 0
     assert main([*where, "--before", str(tmp_path / "before.json")]) == 0
     said = capsys.readouterr().out
-    assert "2 were there before; of these take more than before: 0 registers, 0 shared, 0 spilled, 0 predicted" in said
+    assert "2 were there before; of these take more than before: 0 registers, 0 shared, 0 spilled, 0 predicted; of 0 a" in said
+
+
+@pytest.mark.parametrize("name", schedules.problems("f16"))
+def test_every_problem_has_schedules_whose_threads_copy(name):
+    backend = GpuBackend(gpu_target("cuda-twin", "f16", "A100"))
+    assert len(backend.candidates(backend.problem(schedules.problems("f16")[name]))) > 50
+
+
+@pytest.mark.parametrize(
+    "threads, registers, shared_bytes, blocks",
+    [(256, 255, 0, 1), (128, 168, 0, 3), (128, 169, 0, 2), (128, 32, 40 << 10, 4), (1024, 32, 0, 2), (32, 16, 0, 32)],
+)
+def test_blocks_are_as_many_as_registers_shared_memory_and_threads_allow(threads, registers, shared_bytes, blocks):
+    """As NVIDIA's occupancy calculator says for 8.0."""
+    assert DEVICES["A100"].blocks_at_once(threads, registers, shared_bytes) == blocks
 
 
 def test_a_file_that_is_not_there_is_named(capsys):
