@@ -62,7 +62,7 @@ TEMPLATES = jinja2.Environment(
 
 
 def is_pipeline(scheme: Scheme) -> bool:
-    """Whether a pipeline reads a scheme."""
+    """Whether a scheme reads as a pipeline, by which the model knows it."""
     try:
         pipeline_of(scheme)
     except SchemeError:
@@ -70,9 +70,19 @@ def is_pipeline(scheme: Scheme) -> bool:
     return True
 
 
+def is_written_here(scheme: Scheme) -> bool:
+    """Whether `emit` writes a scheme that is a pipeline. Passes make those that load fragments ahead.
+
+    The others of mma.sync have rows that threads gather, or parts of steps load their own fragments before they copy.
+    """
+    return not pipeline_of(scheme).preloads
+
+
 def emit(scheme: Scheme) -> Source:
-    """The CUDA text of a scheme. Raises SchemeError for a scheme that is not a GPU pipeline."""
+    """The CUDA text of a scheme. Raises SchemeError for a scheme that is not a GPU pipeline that is written here."""
     pipeline = pipeline_of(scheme)
+    if not is_written_here(scheme):
+        raise SchemeError(f"{scheme.text}: passes make this kernel, by gpu.codegen.loops.scheme.emit_scheme")
     inputs = (Operand(pipeline, 0), Operand(pipeline, 1))
     maps = check_inputs(pipeline, inputs)
     problem = scheme.problem

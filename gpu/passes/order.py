@@ -11,8 +11,10 @@ from __future__ import annotations
 from gpu.passes.check_scheme import check_scheme
 from gpu.passes.matrices.copy_asynchronously import copy_asynchronously
 from gpu.passes.matrices.fill_ahead import fill_ahead
+from gpu.passes.matrices.keep_loops import keep_loops
 from gpu.passes.matrices.load_ahead import load_ahead
 from gpu.passes.matrices.load_matrices import load_matrices
+from gpu.passes.matrices.load_once import load_once
 from gpu.passes.matrices.multiply_matrices import multiply_matrices
 from gpu.passes.matrices.share_sums import parts_of, share_sums
 from gpu.passes.matrices.stage_matrices import stage_matrices
@@ -94,11 +96,13 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("load matrices", load_matrices, _of_warps),
     Pass("load ahead", lambda kernel, _: load_ahead(kernel), _of_warps),
     Pass("store pairs", lambda kernel, _: store_pairs(kernel), _has_matrix),
+    Pass("load once", lambda kernel, _: load_once(kernel), _of_warps),
     Pass("unroll copies", lambda kernel, _: unroll_copies(kernel), _of_warps),
     Pass("swizzle", lambda kernel, _: swizzle(kernel), _of_warps),
     Pass("skip blocks", skip_blocks, _has_matrix),
     Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
     Pass("place barriers", lambda kernel, _: place_barriers(kernel)),
+    Pass("keep loops", lambda kernel, _: keep_loops(kernel), _of_warps),
 )
 
 

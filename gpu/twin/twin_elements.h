@@ -66,7 +66,8 @@ static void twin_note_reader(struct twin_touch *t, int shared)
 
 static unsigned twin_address(const void *p) { return TWIN_BASE + (unsigned)((const char *)p - twin_here()->shared); }
 
-static void twin_touch(const void *place, int bytes, int align, int write, const char *what)
+/* Checks and notes an access; whether it reads global memory. */
+static int twin_check(const void *place, int bytes, int align, int write, const char *what)
 {
     const char *p = place, *base = twin_here()->shared;
     struct twin_touch *touches = twin_elements.shared;
@@ -111,7 +112,13 @@ static void twin_touch(const void *place, int bytes, int align, int write, const
         t->write_warp_epoch = twin.current->warp_epoch;
         t->writer = (int16_t)(twin_self() % twin.thread_count);
     }
-    twin.report->loads += !write && !shared;
+    return !write && !shared;
+}
+
+/* The same of an access by registers: the twin counts what they load. */
+static void twin_touch(const void *place, int bytes, int align, int write, const char *what)
+{
+    twin.report->loads += twin_check(place, bytes, align, write, what);
 }
 
 static float twin_plain_half(unsigned short bits) { return twin_half_of(bits); }
@@ -177,7 +184,7 @@ DEVICE unsigned shared_address(const void *p) { return twin_address(p); }
     DEVICE void copy_async_##bytes(void *to, const void *from, int inside) \
     { \
         if (inside) \
-            twin_touch(from, bytes, bytes, 0, "copy_async_" #bytes); \
+            twin_check(from, bytes, bytes, 0, "copy_async_" #bytes); \
         twin_start_copy(twin_address(to), from, inside, bytes, "copy_async_" #bytes); \
     }
 

@@ -23,7 +23,7 @@ from cpu.kernel.measure import WrongResult
 from cpu.reference.oracle import reference
 from cpu.runtime.compiler.cache_folder import limit_bytes
 from cpu.runtime.numbers import from_bits, to_bits
-from gpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.model.devices import DEVICES
 from gpu.model.predict import predict, rank
 from gpu.model.space import candidates
@@ -297,7 +297,7 @@ def test_tf32_in_groups_is_refused_with_what_multiplies_them(capsys):
 def test_a_scheme_that_a_device_cannot_hold(capsys):
     problem = matmul(m=4096, n=4096, k=4096, dtype="f16")
     portable = [s for s in candidates(problem, DEVICES["H200"]) if "@warpgroup" not in s.text]
-    deep = max(portable, key=lambda s: emit(s).shared_bytes).text
+    deep = max(portable, key=lambda s: emit_scheme(s).shared_bytes).text
     arguments = ["--target", "cuda", "--model-only", "--shape", canonical(problem), "--scheme", deep]
     assert matmul_command(arguments) == 0
     assert matmul_command([*arguments, "--device", "L40S"]) == 2
@@ -382,7 +382,7 @@ def test_a_products_own_b_and_its_bias_are_told_apart():
 
 def test_generate_for_the_device_loads_the_choice(monkeypatch):
     monkeypatch.setattr(search.evaluator.gpu.backend, "current_device", lambda: DEVICES["A100"])
-    monkeypatch.setattr(search.evaluator.gpu.cuda, "load", lambda scheme: Kernel(emit(scheme), None))
+    monkeypatch.setattr(search.evaluator.gpu.cuda, "load", lambda scheme: Kernel(emit_scheme(scheme), None))
     monkeypatch.setattr(search.evaluator.gpu.cuda.CudaBackend, "compiler", "NVRTC")
     kernel = generate_matmul(m=40, n=24, k=56, target="cuda", dtype="bf16")
     assert kernel.scheme == rank(matmul(m=40, n=24, k=56, dtype="bf16"), DEVICES["A100"])[0].scheme

@@ -13,7 +13,7 @@ from cpu.kernel.measure import WrongResult
 from cpu.runtime.machine.host import MachineError
 from cpu.runtime.numbers import to_bits
 from cpu.runtime.processes.worker import WorkerError
-from gpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.runtime.arrays import as_output, from_device
 from gpu.runtime.compiler import nvrtc
 from gpu.runtime.compiler.compile import compile_cubin
@@ -225,7 +225,7 @@ def test_a_candidate_waits_for_nothing_but_its_own_kernel(fresh, monkeypatch):
     monkeypatch.setattr(cupy, "asarray", None)
     assert gpu_measure.scheme(**job, seconds=0.01)["samples"]
     (code,) = loaded
-    assert emit(scheme).symbol in code.decode()
+    assert emit_scheme(scheme).symbol in code.decode()
 
 
 def test_nvrtc_is_warm_before_a_candidates_time_begins(stand_in, monkeypatch):

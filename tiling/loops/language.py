@@ -235,9 +235,11 @@ class Alloc:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """`body` for start, start + step, … below stop. A loop of another kind than "serial" may run in any order.
+    """`body` for start, start + step, … below stop. A loop of another kind than "serial" or "rolled" may run in any
+    order.
 
-    kind: "serial", "unrolled" or "vector"; or the workers that run it side by side: "core", "block", "warp", "lane" …
+    kind: "serial", "rolled" where compilers may not unroll it, "unrolled" or "vector"; or the workers that run it side
+    by side: "core", "block", "warp", "lane" …
     dim: the dim of the problem that the loop walks, "" for none. limit: the iterations
     from this one on change nothing that is needed, so a pass may end the loop there; None where all are needed.
     """

@@ -142,7 +142,7 @@ class GpuPrinter:
             return inside if simple else ["{", *_indented(inside), "}"]
         name, advance = loop.name, f"++{loop.name}" if loop.step == 1 else f"{loop.name} += {loop.step}"
         head = f"for ({self.integer} {name} = {number(loop.start)}; {name} < {number(loop.stop)}; {advance}) {{"
-        unrolled = ["#pragma unroll"] if loop.kind == "unrolled" else []
+        unrolled = {"unrolled": ["#pragma unroll"], "rolled": ["#pragma unroll 1"]}.get(loop.kind, [])
         return [*unrolled, head, *_indented(inside), "}"]
 
     def choice(self, choice: If) -> list[str]:

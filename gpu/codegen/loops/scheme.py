@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu.codegen.copies.tensor_map import TensorMap
-from gpu.codegen.emit import VERSION, emit, is_pipeline
+from gpu.codegen.emit import VERSION, emit, is_pipeline, is_written_here
 from gpu.codegen.loops.emit import emit_launch
 from gpu.codegen.program import Source
 from gpu.passes.check_scheme import check_scheme
@@ -34,12 +34,13 @@ MOST_SHARED = 227 << 10  # bytes that a block of the largest GPU may have
 def is_loops(scheme: Scheme) -> bool:
     """Whether passes make the kernel and not a pipeline.
 
-    They do for one stage, for warpgroups that read boxes of their inputs, and for schemes that no pipeline reads.
+    They do for one stage, for warpgroups that read boxes of their inputs, for warps that load fragments ahead, and for
+    schemes that no pipeline reads.
     """
     if not isinstance(scheme.specifiers[-1], Matrix) or is_staged_once(scheme):
         return True
     if is_pipeline(scheme) and not is_of_warpgroups(scheme):
-        return False
+        return not is_written_here(scheme)
     try:
         check_scheme(scheme)
     except SchemeError:
@@ -48,7 +49,7 @@ def is_loops(scheme: Scheme) -> bool:
 
 
 def emit_scheme(scheme: Scheme) -> Source:
-    """The CUDA text of a scheme: by passes, or by a pipeline that reads a scheme of several stages.
+    """The CUDA text of a scheme: by passes, or by a pipeline of `gpu.codegen.emit`.
 
     Raises SchemeError for a scheme that is neither.
     """

@@ -206,11 +206,8 @@ class Pipeline:
 
     @property
     def copy_shares(self) -> int:
-        """Parts of a step in which a thread makes a share of its copies for a later step.
-
-        The last part has no share where it waits for the next step, whose copies must be under way before.
-        """
-        return 1 if self.asynchronous else self.unrolled[2] - self.preloads
+        """Parts of a step in which a thread makes a share of its copies for a later step."""
+        return 1 if self.asynchronous else self.unrolled[2]
 
     @property
     def column_tiles(self) -> int:

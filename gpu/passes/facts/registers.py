@@ -8,7 +8,7 @@ from math import prod
 from gpu.passes.facts.reading import elements
 from gpu.passes.facts.rings import STAGE
 from gpu.passes.facts.workers import MEMBER, WARP_SIZE, WORKERS, threads_of
-from tiling.loops.language import Alloc, Beside, Body, Buffer, Copy, For, Store
+from tiling.loops.language import Alloc, Beside, Body, Buffer, Condition, Copy, For, Inside, Store
 from tiling.loops.walk import walk
 
 PARTS = "parts"  # the axis of registers that hold all parts of a step, of which two are needed at once
@@ -21,7 +21,7 @@ _OTHERS = 48
 # The same where a warp of its own copies, and wgmma reads the tiles: NVRTC 13.5 takes 22 to 26 beside the sums.
 _OTHERS_BESIDE = 32
 _COPYING = 40  # for what a thread copies itself
-_PLACE, _MOST_PLACES = 2, 8  # for each place of a tile that a thread copies from only where conditions hold
+_PLACE, _MOST_PLACES = 2, 8  # for each pixel that a thread copies from only where it lies on the image
 
 
 def fit(needed: int, threads: int) -> bool:
@@ -55,9 +55,14 @@ def staging(body: Body, tiles: Mapping[str, Buffer], threads: int) -> int:
     """Registers by which a thread stages tiles."""
     if any(isinstance(s, Store) and s.buffer in tiles for s in walk(body)):
         return _COPYING
-    copies = {s.target.buffer: s for s in walk(body) if isinstance(s, Copy) and s.conditions}
+    copies = {s.target.buffer: s for s in walk(body) if isinstance(s, Copy) and any(map(_is_of_pixel, s.conditions))}
     places = (_elements(tiles[name]) // (copy.count * threads) for name, copy in copies.items())
     return _PLACE * sum(min(_MOST_PLACES, count) for count in places)
+
+
+def _is_of_pixel(test: Condition) -> bool:
+    """Whether a test asks for both ends of an axis, as those of padding do; at the edges of tiles it is one end."""
+    return isinstance(test, Inside) and test.low is not None
 
 
 def _elements(tile: Buffer) -> int:

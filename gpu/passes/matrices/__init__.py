@@ -12,6 +12,8 @@ Read in this order:
     load_matrices        words of lanes by ldmatrix
     load_ahead           the next part's words while this one is multiplied
     store_pairs          neighbours that a lane holds in one access
+    load_once            what an epilogue reads of a row or column once
     unroll_copies        what a thread copies, at fixed distances
     swizzle              rows of a tile in different banks
+    keep_loops           loops that compilers may not unroll
 """

@@ -192,7 +192,7 @@ class GpuBackend:
     def passes(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
         found = direct(scheme)
         if not is_loops(found):
-            raise SchemeError(f"{found.text}: kernels with several stages are not written by passes yet")
+            raise SchemeError(f"{found.text}: a pipeline writes this kernel, not passes")
         return ((name, listing(kernel)) for name, kernel in scheme_forms(found))
 
     def packing(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:

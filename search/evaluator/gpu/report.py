@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cpu.runtime.plural import plural
-from gpu.codegen.emit import VERSION
-from gpu.codegen.loops.scheme import is_loops
+from gpu.codegen.emit import VERSION, is_pipeline
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.codegen.program import Source
 from gpu.model.devices import Device
@@ -91,7 +90,7 @@ _SENTENCES = {
 
 def _microkernel(scheme: Scheme) -> str:
     """The matrix instruction, or the tile that a thread holds."""
-    if is_loops(scheme):
+    if not is_pipeline(scheme):
         tile = [str(s) for s in scheme.specifiers if isinstance(s, (Unroll, Matrix))]
         return " ".join(tile) or "one sum a thread"
     return pipeline_of(scheme).instruction.call

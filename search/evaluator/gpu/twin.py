@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from cpu.kernel.measure import WrongResult
 from cpu.runtime.processes.worker import CandidateError
-from gpu.codegen.loops.scheme import emit_scheme, is_loops
+from gpu.codegen.emit import is_pipeline
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.program import Source
 from gpu.twin.launch import TwinError, run_on_twin
 from search.evaluator.gpu.backend import GpuBackend
@@ -100,4 +101,4 @@ class TwinChecker:
             case.check(run.output)
         except (TwinError, WrongResult) as error:
             raise CandidateError(str(error)) from error
-        return Verdict(None, None, None if is_loops(direct(scheme)) else run.conflicts)
+        return Verdict(None, None, run.conflicts if is_pipeline(direct(scheme)) else None)

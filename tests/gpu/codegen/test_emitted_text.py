@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_scheme
 from tests.support.golden import check_golden, golden_names
 from tests.support.gpu.cases import PROBLEM, SPLIT, image, product, product_scheme, tma_scheme
 from tiling.epilogue import fused
@@ -19,8 +19,9 @@ GOLDENS = {
 @pytest.mark.parametrize("name", GOLDENS)
 def test_golden_sources(name, update_golden, monkeypatch):
     """The emitted text itself: a change of it is reviewed as CUDA, refreshed by `pytest --update-golden`."""
-    monkeypatch.setattr("gpu.codegen.emit.VERSION", "VERSION")
-    check_golden(f"{name}.cu", emit(GOLDENS[name]).text, update_golden)
+    for module in ("gpu.codegen.emit", "gpu.codegen.loops.scheme"):
+        monkeypatch.setattr(f"{module}.VERSION", "VERSION")
+    check_golden(f"{name}.cu", emit_scheme(GOLDENS[name]).text, update_golden)
 
 
 def test_every_golden_file_is_compared():

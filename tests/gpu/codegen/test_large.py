@@ -9,7 +9,7 @@ import re
 import pytest
 
 from cpu.runtime.compiler.library import load
-from gpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.reading import pipeline_of
 from tests.support.gpu.cases import product_scheme, tma_scheme
 from tiling.epilogue import fused
@@ -37,7 +37,7 @@ def value(expression: str, variables: str, *values: int) -> int:
     ids=["pipeline", "tma", "tma with odd rows"],
 )
 def test_a_batch_may_have_more_elements_than_32_bits_count(scheme, arrays):
-    starts = re.findall(r"(\w+) (?:\+=|= \w+_all \+) (.* \* l_block);", emit(scheme).text)
+    starts = re.findall(r"(\w+) (?:\+=|= \w+_all \+) (.* \* l_block);", emit_scheme(scheme).text)
     assert {name for name, _ in starts} == arrays
     problem = scheme.problem
     for name, start in starts:
@@ -53,7 +53,7 @@ def test_a_batch_may_have_more_elements_than_32_bits_count(scheme, arrays):
 )
 def test_gathered_images_may_have_more_elements_than_32_bits_count(n, h, w, c):
     problem = conv2d(n=n, c=c, h=h, w=w, k=1, r=1, s=1, dtype="f16", filters="krsc")
-    text = emit(product_scheme(problem)).text
+    text = emit_scheme(product_scheme(problem)).text
     assert problem.broadcast.elements > 1 << 31
     image, row = problem.broadcast.strides[:2]
     ((type_of, across),) = re.findall(r"const (\w+) x_w = (.*);", text)

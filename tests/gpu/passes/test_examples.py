@@ -56,9 +56,13 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
         "T(nhw,2)@block S(y) T(rsc,3) S(x) S(w) T(nhw,2)@warp T(k,1)@warp U(rsc,2) U(nhw,2) U(k,2) M(nhw16k8rsc16)",
     ),
     **{name: (matmul(m=128, n=128, k=64, dtype="f16"), MATRICES) for name in OF_MATRICES},
-    **{name: (matmul(m=256, n=256, k=256, dtype="f16"), RING) for name in ("fill ahead", "load ahead")},
+    **{name: (matmul(m=256, n=256, k=256, dtype="f16"), RING) for name in ("fill ahead", "load ahead", "keep loops")},
     **{name: (SHARED, PARTS) for name in ("state conditions", "share sums")},
     "unroll copies": (matmul(m=256, n=256, k=256, dtype="f16", transpose_b=True), RING),
+    "load once": (
+        fused(matmul(m=40, n=44, k=64, dtype="bf16"), "relu(y * scale[n]) + z[m,n]"),
+        "T(m,2)@block S(c) T(k,4) S(a) S(b) T(m,1)@warp U(m,2) U(n,6) M(m16n8k16)",
+    ),
     "skip blocks": (
         matmul(m=300, n=64, k=32, dtype="f16"),
         "T(m,2)@block T(n,2)@block T(m,8)@block S(c) T(k,1) S(a) S(b) T(m,2)@warp U(k,2) U(n,4) M(m16n8k16)",

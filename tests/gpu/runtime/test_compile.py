@@ -11,7 +11,7 @@ import pytest
 
 from cpu.runtime.compiler.cache_folder import clear, entries
 from cpu.runtime.compiler.toolchain import CompileError
-from gpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.model.devices import DEVICES
 from gpu.model.space import candidates, limits, schedules, scheme_of
 from gpu.probes.calibrate import probes
@@ -85,7 +85,8 @@ def test_f16_takes_the_registers_of_bf16(operator, lasting_cache):
     }
     some = one_of_each_tile((operator, "bf16"))[:: 1 if operator == "matmul" else 3]  # the test above compiles them
     for scheme, device in some:
-        one, other = (compile_cubin(emit(s), DEVICES[device].architecture) for s in (as_f16[scheme.text], scheme))
+        both = map(emit_scheme, (as_f16[scheme.text], scheme))
+        one, other = (compile_cubin(source, DEVICES[device].architecture) for source in both)
         assert (one.registers, one.spilled) == (other.registers, other.spilled), scheme.text
 
 
@@ -109,7 +110,7 @@ def test_a_schedule_that_spills_is_at_fault(device):
 
 @needs_nvrtc
 def test_a_kernel_is_compiled_once(monkeypatch):
-    source = emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16")))
+    source = emit_scheme(product_scheme(matmul(m=64, n=64, k=64, dtype="f16")))
     first = compile_cubin(source, "sm_80")
     monkeypatch.setattr("gpu.runtime.compiler.nvrtc.compiled", None)
     assert compile_cubin(source, "sm_80") == first
@@ -117,7 +118,7 @@ def test_a_kernel_is_compiled_once(monkeypatch):
 
 @needs_nvrtc
 def test_text_that_nvrtc_refuses_is_quoted():
-    source = emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16")))
+    source = emit_scheme(product_scheme(matmul(m=64, n=64, k=64, dtype="f16")))
     object.__setattr__(source, "text", source.text.replace("cp_async_commit();", "cp_async_comit();"))
     with pytest.raises(CompileError, match="cp_async_comit"):
         compile_cubin(source, "sm_80")
@@ -155,13 +156,13 @@ def test_wgmma_that_do_not_run_as_written_are_refused(written, instead, conseque
 @needs_nvrtc
 def test_an_architecture_that_nvrtc_does_not_know():
     with pytest.raises(CompileError, match=r"does not compile for sm_999; it does for .*sm_90"):
-        compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_999")
+        compile_cubin(emit_scheme(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_999")
 
 
 @pytest.mark.parametrize("architecture", ["sm_75", "90", "compute_80", ""])
 def test_architectures_that_lack_the_instructions_are_refused(architecture):
     with pytest.raises(CompileError, match="give one from sm_80 on"):
-        compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), architecture)
+        compile_cubin(emit_scheme(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), architecture)
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100", "sm_100a"])
@@ -170,7 +171,7 @@ def test_what_only_hopper_has_is_compiled_for_hopper_only(tma, architecture):
     hopper = (s for s in schedules("f16") if s.instruction.worker == "warpgroup" and bool(s.cluster) == tma)
     scheme = scheme_of(matmul(m=512, n=512, k=512, dtype="f16", transpose_b=True), next(hopper))
     with pytest.raises(CompileError) as refused:
-        compile_cubin(emit(scheme), architecture)
+        compile_cubin(emit_scheme(scheme), architecture)
     assert str(refused.value) == (
         "matmul_f16_m512_n512_k512_trans_b1 uses instructions that only Hopper has: it needs the architecture sm_90a "
         f"and cannot be compiled for {architecture}"
@@ -180,13 +181,13 @@ def test_what_only_hopper_has_is_compiled_for_hopper_only(tma, architecture):
 def test_without_the_bindings_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     with pytest.raises(CompileError, match=r"cuda-bindings is not installed.*tilewright\[nvrtc\]"):
-        compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_80")
+        compile_cubin(emit_scheme(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_80")
 
 
 @needs_nvrtc
 def test_cubins_are_kept_where_libraries_are(tmp_path, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path))
-    cubin = compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_80")
+    cubin = compile_cubin(emit_scheme(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_80")
     (entry,) = entries()
     assert entry.path.suffix == ".cubin" and entry.path.read_bytes().startswith(cubin.code)
     assert cubin.symbol in entry.path.with_suffix(".cu").read_text()
@@ -202,4 +203,4 @@ def test_an_nvrtc_that_cannot_be_loaded_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "cuda", ModuleType("cuda"))
     monkeypatch.setitem(sys.modules, "cuda.bindings", bindings)
     with pytest.raises(CompileError, match=r"NVRTC cannot be loaded.*tilewright\[nvrtc\]"):
-        compile_cubin(emit(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_80")
+        compile_cubin(emit_scheme(product_scheme(matmul(m=64, n=64, k=64, dtype="f16"))), "sm_80")

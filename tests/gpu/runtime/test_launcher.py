@@ -13,7 +13,7 @@ import pytest
 from cpu.runtime.compiler.toolchain import find_compiler
 from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.copies.tensor_map import MAP_TYPES, WRONG_BIT
-from gpu.codegen.emit import copier, emit
+from gpu.codegen.emit import copier
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.program import Source
 from gpu.model.devices import DEVICES
@@ -35,7 +35,7 @@ MULTIPROCESSORS = 100
 def source_of(case: str) -> Source:
     """An emitted kernel of one kind."""
     if case == "shared sums":
-        return emit(SPLIT)
+        return emit_scheme(SPLIT)
     if case == "no matrix instruction":
         return emit_scheme(scheme_of("bf16, epilogue"))
     device, problem = {
@@ -47,8 +47,8 @@ def source_of(case: str) -> Source:
     }[case]
     ranked = [prediction.scheme for prediction in rank(on_gpu(problem, "f16"), DEVICES[device])]
     if case == "pixels by TMA":
-        return next(source for source in map(emit, ranked) if any(each.pixels for each in source.maps))
-    return emit(ranked[0])
+        return next(source for source in map(emit_scheme, ranked) if any(each.pixels for each in source.maps))
+    return emit_scheme(ranked[0])
 
 
 CASES = (

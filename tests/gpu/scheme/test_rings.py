@@ -13,7 +13,7 @@ from gpu.model.devices import DEVICES
 from gpu.model.loops import predict_loops
 from gpu.passes.order import scheme_forms
 from gpu.runtime.compiler.compile import compile_cubin
-from tests.support.gpu.cases import product_scheme
+from tests.support.gpu.cases import product_scheme, wgmma_scheme
 from tests.support.gpu.compiling import needs_nvrtc
 from tests.support.gpu.schemes import interpreted, on_twin, scheme_of, survives
 from tiling.epilogue import fused
@@ -61,9 +61,12 @@ def test_loops_outside_are_free(problem, text):
     assert on_twin(scheme, emit_scheme(scheme))
 
 
-def test_a_pipeline_makes_what_it_reads():
+def test_passes_make_what_loads_fragments_ahead():
     problem = matmul(m=64, n=64, k=64, dtype="f16")
-    assert not is_loops(product_scheme(problem, depth=3))
+    assert is_loops(product_scheme(problem)) and is_loops(product_scheme(fused(problem, "y + b")))
+    assert not is_loops(product_scheme(problem, unrolled=(2, 2, 1)))  # a step of one part
+    assert not is_loops(product_scheme(matmul(m=64, n=64, k=63, dtype="f16")))  # rows that threads gather
+    assert not is_loops(wgmma_scheme(problem))
     assert not is_loops(parse(problem, product_scheme(problem, depth=3).text.replace("S(a, 3)", "S(a, 2)")))  # neither
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from cpu.reference.oracle import reference
 from cpu.runtime.compiler.library import shared_object
 from cpu.runtime.numbers import from_bits, to_bits
-from gpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.instructions import instruction_for
 from gpu.twin.launch import TwinError, run_on_twin, twin_text
 from tiling.operators import conv2d, matmul
@@ -56,7 +56,7 @@ def check_on_twin(scheme, seeds=(1,)):
     """Runs a scheme's kernel on the twin and compares exactly; the bank conflicts of the last run."""
     problem = scheme.problem
     inputs = integers(problem)
-    wanted, source = expected(problem, *inputs), emit(scheme)
+    wanted, source = expected(problem, *inputs), emit_scheme(scheme)
     for seed in seeds:
         run = run_on_twin(source, *inputs, seed=seed)
         np.testing.assert_array_equal(run.output, wanted)
@@ -67,9 +67,8 @@ def check_within_arrays(scheme):
     """Compiles a kernel's text with what a compiler sees of indices beyond an array, which would let it cut loops
     short.
     """
-    shared_object(
-        twin_text(emit(scheme), whole=True), ("-Werror=aggressive-loop-optimizations", "-Werror=array-bounds")
-    )
+    text = twin_text(emit_scheme(scheme), whole=True)
+    shared_object(text, ("-Werror=aggressive-loop-optimizations", "-Werror=array-bounds"))
 
 
 def survives(source, seeds=range(4)):

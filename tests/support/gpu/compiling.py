@@ -3,7 +3,8 @@
 import pytest
 
 from cpu.runtime.compiler.toolchain import CompileError
-from gpu.codegen.emit import copier, emit
+from gpu.codegen.emit import copier
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.codegen.pipeline.stages import REGISTERS
 from gpu.model.devices import DEVICES
@@ -28,7 +29,7 @@ def check_compiles(scheme, device):
 
 def fault(scheme, device) -> str:
     """What is wrong with a schedule's machine code; empty where nothing is."""
-    source, pipeline = emit(scheme), pipeline_of(scheme)
+    source, pipeline = emit_scheme(scheme), pipeline_of(scheme)
     try:
         cubin = compile_cubin(source, DEVICES[device].architecture)
     except CompileError as error:

@@ -39,7 +39,7 @@ def fake_device(monkeypatch):
     """A CuPy whose launches run the twin: what the kernel hands over decides whether the result is right."""
     # Imported here, so that the tests of the language run where the GPU packages cannot be imported.
     import gpu.runtime.machine.loaded
-    from gpu.codegen.emit import emit
+    from gpu.codegen.loops.scheme import emit_scheme
     from gpu.runtime.compiler.compile import Cubin
     from gpu.twin.launch import run_on_twin
 
@@ -65,9 +65,9 @@ def fake_device(monkeypatch):
 
         def __call__(self, grid, block, arguments, shared):
             launches.append((self.symbol, grid, block, shared))
-            *inputs, output = arguments[: emit(launches_of.scheme).arrays]
+            *inputs, output = arguments[: emit_scheme(launches_of.scheme).arrays]
             launches_of.workspaces.append(arguments[len(inputs) + 1 :])
-            output[...] = run_on_twin(emit(launches_of.scheme), *inputs).output
+            output[...] = run_on_twin(emit_scheme(launches_of.scheme), *inputs).output
 
     class Module:
         def load(self, code):

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 from cpu.runtime.machine.host import host
-from gpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.model.devices import DEVICES
 from gpu.model.space import candidates
 from gpu.runtime.compiler.compile import cuda_text
@@ -36,7 +36,7 @@ def kernels_of(kind) -> dict:
     kernels = {}
     for device in DEVICES.values():
         for scheme in candidates(LARGE[kind], device):
-            kernels[device.architecture, cuda_text(emit(scheme))] = scheme, device.name
+            kernels[device.architecture, cuda_text(emit_scheme(scheme))] = scheme, device.name
     return kernels
 
 

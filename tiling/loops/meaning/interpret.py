@@ -85,7 +85,7 @@ from tiling.loops.meaning.scope import Copies, Scope
 from tiling.loops.meaning.workers import Mbarrier, Memory, Workers
 from tiling.loops.walk import walk
 
-ALONE = ("serial", "unrolled", "vector")  # kinds of loops that one worker runs
+ALONE = ("serial", "rolled", "unrolled", "vector")  # kinds of loops that one worker runs
 _NAMELESS = (Store, If, Do)  # these need no scope of their own
 
 

@@ -7,7 +7,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from gpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.predict import rank
@@ -44,6 +44,9 @@ def split(scheme, split_k):
     each = -(-steps // split_k)
     text = scheme.text.replace(f" T({axis},{steps}) ", f" T({axis},{each}) ")
     return parse(scheme.problem, f"T({axis},{-(-steps // each)})@block {text}")
+
+
+WAITING = split(product_scheme(PRODUCT, unrolled=(2, 2, 1)), 4)  # the pipeline's: a part loads its own fragments
 
 
 def split_tma(scheme, **parts):
@@ -88,17 +91,20 @@ def test_no_index_leaves_the_sums():
 
 def test_the_sums_are_added_in_one_order_whichever_block_comes_last():
     rng = np.random.default_rng(7)
-    source = emit(split(product_scheme(matmul(m=70, n=40, k=500, dtype="f16", output_dtype="f32")), 7))
+    source = emit_scheme(split(product_scheme(matmul(m=70, n=40, k=500, dtype="f16", output_dtype="f32")), 7))
     inputs = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((70, 500), (500, 40))]
     first, *others = (run_on_twin(source, *inputs, seed=seed).output for seed in range(4))
     assert all((output == first).all() for output in others)
 
 
 @pytest.mark.slow
-def test_no_barrier_can_be_left_out():
-    source = emit(split(product_scheme(PRODUCT), 4))
+@pytest.mark.parametrize(
+    "scheme, statements", [(split(product_scheme(PRODUCT), 4), 8), (WAITING, 5)], ids=["passes", "pipeline"]
+)
+def test_no_barrier_can_be_left_out(scheme, statements):
+    source = emit_scheme(scheme)
     found = list(re.finditer(r"(?<!\w)(?:cp_async_wait\([^)]*\)|cp_async_commit\(\)|__syncthreads\(\));", source.text))
-    assert len(found) == 7
+    assert len(found) == statements
     for statement in found:
         broken = replace(source, text=source.text[: statement.start()] + ";" + source.text[statement.end() :])
         assert not survives(broken), f"without {statement[0]} at {statement.start()} nothing went wrong"
@@ -115,7 +121,7 @@ SHARING = re.compile(
 def test_nothing_that_orders_a_tma_pipelines_parts_can_be_left_out(cluster, monkeypatch):
     """Three tiles, so that a warp which stores all of them comes to its first buffer again."""
     problem = matmul(m=190 * cluster[0], n=40, k=520, dtype="f16", transpose_b=True)
-    source = emit(split_tma(tma_scheme(problem, cluster=cluster), k=3))
+    source = emit_scheme(split_tma(tma_scheme(problem, cluster=cluster), k=3))
     found = list(SHARING.finditer(source.text))
     assert [s[0] for s in found].count("__syncwarp();") == 4
     numbers = count()
@@ -149,18 +155,41 @@ UNSEEN = "no block has stored|has not published|no split-K semaphore and barrier
         ("threadIdx.x == 0 && take", "threadIdx.x % 32 == 0 && take", f"{UNSEEN}|never written"),
         ("j * 512", "j * 256", "a second time|not four of them"),
         ("other < SPLIT_K", "other < SPLIT_K - 1", ""),
-        ("split * 4 + step", "step", ""),
+        ("split * 8 + step", "step", ""),
         ("block = blockIdx.x % 4", "block = blockIdx.x / 4", ""),
     ],
 )
+def test_other_mistakes_of_the_pipeline_are_found(old, new, message):
+    check_found(WAITING, old, new, message)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("taken == 3", "block / 4 == 3", UNSEEN),
+        ("taken == 3", "taken == 2", UNSEEN),
+        ("block % 4, 4)", "block % 4, 5)", "is left at 4"),
+        ("take_semaphore(counts + block % 4, 4)", "block / 4", UNSEEN),
+        ("counts + block % 4", "counts + 4 + block % 4", "outside the semaphores"),
+        ("thread == 0", "thread % 32 == 0", f"{UNSEEN}|never written|.*"),
+        ("512 * column", "256 * column", "a second time|not four of them"),
+        ("part < 4", "part < 3", ""),
+        ("k_1 + k +", "k +", ""),
+        ("k_1 = 128 * (block / 4)", "k_1 = 128 * (block % 4)", ""),
+    ],
+)
 def test_other_mistakes_are_found(old, new, message):
-    source = emit(split(product_scheme(PRODUCT), 4))
+    check_found(split(product_scheme(PRODUCT), 4), old, new, message)
+
+
+def check_found(scheme, old, new, message):
+    source = emit_scheme(scheme)
     assert old in source.text
     broken = replace(source, text=source.text.replace(old, new))
     assert not survives(broken)
     if message:
         with pytest.raises(TwinError, match=message):
-            run_on_twin(broken, *integers(PRODUCT))
+            run_on_twin(broken, *integers(scheme.problem))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +207,7 @@ def test_other_mistakes_are_found(old, new, message):
     ],
 )
 def test_other_mistakes_of_a_tma_pipeline_are_found(old, new):
-    source = emit(split_tma(tma_scheme(TALL, cluster=(2, 1), columns=128), k=3))
+    source = emit_scheme(split_tma(tma_scheme(TALL, cluster=(2, 1), columns=128), k=3))
     assert old in source.text
     assert not survives(replace(source, text=source.text.replace(old, new)))
 
