@@ -2,7 +2,7 @@
 
     acc[…] += X[m + m_u, k + k_u] * W[…]          acc[…] += as_f32(X[m + m_u, k + k_u]) * as_f32(W[…])
     …                                       ->    …
-    Y[…] = acc[m_u, n_u, 0]                       Y[…] = as_f16(acc[m_u, n_u, 0])
+    Y[…] = to_f16(acc[m_u, n_u, 0])               Y[…] = as_f16(acc[m_u, n_u, 0])
 
 The arrays of an epilogue are stored as the output is. For tf32, the inputs are f32 that are rounded before the product:
 a matrix instruction would truncate them.
