@@ -184,7 +184,7 @@ def _report(facts: dict[str, object]) -> str:
     for step in steps:
         taken = step["seconds"]
         speed = f", {step['flops'] / taken / 1e9:.0f} GFLOP/s" if step["flops"] and taken else ""
-        speed += ", tuned" if step["tuned"] else ""
+        speed += f", {step['bytes'] / 1e6:.3g} MB" + ", tuned" * step["tuned"]
         lines.append(
             f"step      {1e3 * taken:.3f} ms, {100 * taken / whole_:.1f} %{speed}: {step['node']}: {step['work']}"
         )

@@ -32,7 +32,8 @@ _PAGE = 4096  # the alignment of weights, mapped or read
 class Explained:
     """A step, for readers. flops: of a product. unfused: why the maps after it are not fused.
 
-    scheme: of a product's kernel. tuned: whether the scheme was chosen by times inside a model.
+    scheme: of a product's kernel. tuned: whether the scheme was chosen by times inside a model. bytes: of all arrays
+    that it reads and writes.
     """
 
     node: str
@@ -42,6 +43,7 @@ class Explained:
     unfused: str
     scheme: str = ""
     tuned: bool = False
+    bytes: int = 0
 
 
 class CompiledModel:

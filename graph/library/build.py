@@ -20,6 +20,7 @@ from cpu.runtime.compiler.toolchain import compile_shared, find_compiler
 from cpu.runtime.numbers import ELEMENTS, in_memory
 from graph.calls.compiled import RECORD, Explained, seal
 from graph.library.kernels import Kernel, Work, object_of
+from graph.library.places import bytes_of
 from graph.library.text import Library, is_used
 from graph.model.language import Model
 from graph.model.regions import in_blocks, kernel_steps
@@ -85,11 +86,12 @@ def explained(model: Model, kernels: Mapping[Work, Kernel], tuned_: frozenset[Pr
     """What each step computes, and with which kernel."""
     found = []
     for step in kernel_steps(model.steps):
+        moved = sum(bytes_of(model.arrays[name]) for name in dict.fromkeys((*step.inputs, *step.outputs)))
         if isinstance(step.work, Problem):
             work, scheme = step.work, kernels[step.work].scheme
-            found.append(Explained(step.node, step.text, True, work.flops, step.unfused, scheme, work in tuned_))
+            found.append(Explained(step.node, step.text, True, work.flops, step.unfused, scheme, work in tuned_, moved))
         else:
-            found.append(Explained(step.node, step.text, False, 0, step.unfused))
+            found.append(Explained(step.node, step.text, False, 0, step.unfused, bytes=moved))
     return found
 
 

@@ -350,6 +350,8 @@ def test_the_commands_compile_and_run(tmp_path, capsys, monkeypatch):
     # How many conversions of layouts there are hangs on the machine.
     computing = [step for step in facts["steps"] if step["node"] != "layout"]
     assert len(facts["steps"]) == facts["kernels"] and len(computing) == 6 and facts["products"] == 4
+    image, first = 4 * 3 * 16 * 16, next(step for step in computing if step["product"])
+    assert first["bytes"] > image and all(step["bytes"] > 0 for step in computing)
     assert facts["seconds"] > 0 and facts["arena_bytes"] >= facts["arena_least"]
     x = whole(0, 1, 3, 16, 16)
     np.save(tmp_path / "x.npy", x)
