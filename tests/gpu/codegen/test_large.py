@@ -9,7 +9,7 @@ import re
 import pytest
 
 from cpu.runtime.compiler.library import load
-from gpu.codegen.loops.scheme import emit_scheme
+from gpu.codegen.loops.scheme import emit_scheme, is_loops
 from gpu.codegen.pipeline.reading import pipeline_of
 from tests.support.gpu.cases import product_scheme, tma_scheme
 from tiling.epilogue import fused
@@ -30,7 +30,7 @@ def value(expression: str, variables: str, *values: int) -> int:
 @pytest.mark.parametrize(
     ("scheme", "arrays"),
     [
-        (product_scheme(BATCHED), {"a", "b", "c", "e_z"}),
+        (product_scheme(BATCHED, unrolled=(2, 2, 1)), {"a", "b", "c", "e_z"}),
         (tma_scheme(BATCHED), set()),
         (tma_scheme(ODD_ROWS), {"c", "e_z"}),
     ],
@@ -44,6 +44,23 @@ def test_a_batch_may_have_more_elements_than_32_bits_count(scheme, arrays):
         tensor = next(t for t in (*problem.tensors, *problem.epilogue_arrays) if t.name == name.removeprefix("e_"))
         assert tensor.elements > 1 << 32
         assert value(start, "unsigned l_block", 1099) == 1099 * tensor.stride("l")
+
+
+def test_a_batch_of_a_kernel_by_passes_may_have_more_elements_than_32_bits_count():
+    scheme = product_scheme(BATCHED)
+    assert is_loops(scheme)
+    problem, text = scheme.problem, emit_scheme(scheme).text
+    ((type_of, number),) = re.findall(r"const ([\w ]+) l = (.*);", text)
+    (threads,) = re.findall(r"const (int) block = .*, thread = thread_number\(\)", text)
+    last = problem.extents["l"] - 1
+    block = last * 32 * 64  # the first of the last product
+    assert value(f"({type_of})({number})", f"{threads} block", block) == last
+    arrays = {"X": problem.broadcast, "W": problem.vector, "Y": problem.output, "E_z": problem.epilogue_arrays[0]}
+    found = set(re.findall(r"[ (](X|W|Y|E_z) \+ (.*? \* l)\b", text))
+    assert {name for name, _ in found} == set(arrays)
+    for name, place in found:
+        assert arrays[name].elements > 1 << 32
+        assert value(place, f"{type_of} l", last) == last * arrays[name].stride("l")
 
 
 @pytest.mark.parametrize(
