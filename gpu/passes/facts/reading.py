@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain, count
 from math import prod
 
 from tiling.dtypes.formats import FORMATS
@@ -42,6 +43,12 @@ def buffers_of(kernel: Kernel) -> dict[str, Buffer]:
     """Every buffer of a kernel by its name."""
     own = (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc))
     return {buffer.name: buffer for buffer in (*kernel.arrays, *own)}
+
+
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """A name for a new buffer that none has. An epilogue's arrays may be called b_once or z_pair."""
+    others = (f"{wanted}_{number}" for number in count(2))
+    return next(name for name in chain((wanted,), others) if name not in taken)
 
 
 def dtypes_of(kernel: Kernel) -> dict[str, str]:

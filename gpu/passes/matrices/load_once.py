@@ -24,11 +24,11 @@ epilogues.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from gpu.passes.facts.reading import buffers_of, loads_of
+from gpu.passes.facts.reading import buffers_of, free_name, loads_of
 from tiling.loops.index import Index, constant, variable
 from tiling.loops.language import (
     Address,
@@ -58,12 +58,13 @@ ONCE = "once"
 def load_once(kernel: Kernel) -> Kernel:
     """The kernel, whose lanes load a number of a row or column once."""
     written = set(stored_to(kernel.body))
-    read = {b.name: b for b in buffers_of(kernel).values() if b.memory == "global" and b.name not in written}
+    buffers = buffers_of(kernel)
+    read = {b.name: b for b in buffers.values() if b.memory == "global" and b.name not in written}
 
     def body(block: Body) -> Body:
         found: list[Statement] = []
         for statement in block:
-            nest = _Nest.of(statement, read)
+            nest = _Nest.of(statement, read, set(buffers))
             found += nest.statements() if nest else (with_blocks(statement, body),)
         return tuple(found)
 
@@ -72,37 +73,42 @@ def load_once(kernel: Kernel) -> Kernel:
 
 @dataclass(frozen=True)
 class _Nest:
-    """Unrolled loops, one right inside the other, and what the innermost one does where tests hold, or else."""
+    """Unrolled loops, one right inside the other, and what the innermost one does where tests hold, or else.
+
+    arrays: those that nothing writes. taken: names of all buffers.
+    """
 
     loops: tuple[For, ...]
     tests: tuple[Condition, ...]
     body: Body
     otherwise: Body
     arrays: Mapping[str, Buffer]
+    taken: Collection[str]
 
     @classmethod
-    def of(cls, statement: Statement, arrays: Mapping[str, Buffer]) -> _Nest | None:
+    def of(cls, statement: Statement, arrays: Mapping[str, Buffer], taken: Collection[str]) -> _Nest | None:
         loops: list[For] = []
         while isinstance(statement, For) and statement.kind == "unrolled":
             loops.append(statement)
             if len(statement.body) > 1:
-                return cls(tuple(loops), (), statement.body, (), arrays)
+                return cls(tuple(loops), (), statement.body, (), arrays, taken)
             (statement,) = statement.body
         if not loops:
             return None
         if isinstance(statement, If):
-            return cls(tuple(loops), statement.conditions, statement.body, statement.otherwise, arrays)
-        return cls(tuple(loops), (), (statement,), (), arrays)
+            return cls(tuple(loops), statement.conditions, statement.body, statement.otherwise, arrays, taken)
+        return cls(tuple(loops), (), (statement,), (), arrays, taken)
 
     def statements(self) -> Body:
         """The nest, behind what it reads of a row or a column."""
         once: list[Statement] = []
-        body = self.body
+        body, taken = self.body, set(self.taken)
         for load in dict.fromkeys(self.loads()):
             along = self.along(load.at)
             if len(along) < len(self.loops):
-                taken = sum(isinstance(s, Alloc) and s.buffer.name.startswith(f"{load.buffer}_{ONCE}") for s in once)
-                ahead, body = self.moved(load, along, f"_{taken}" if taken else "", body)
+                name = free_name(f"{load.buffer}_{ONCE}", taken)
+                taken.add(name)
+                ahead, body = self.moved(load, along, name, body)
                 once += ahead
         if not once:
             return (self.loops[0],)
@@ -114,15 +120,17 @@ class _Nest:
     def loads(self) -> Iterator[Load]:
         """What the body reads of arrays that nothing writes: numbers, and pairs by their first ones.
 
-        Nothing where there are more tests than those of the nest.
+        Nothing where there are more tests than those of the nest, or others than whether a place is inside.
         """
+        if not all(isinstance(test, Inside) for test in self.tests):
+            return
         if any(isinstance(s, If) or any(map(_chooses, operands_of(s))) for s in walk(self.body)):
             return
         inside = {loop.name for loop in walk(self.body) if isinstance(loop, For)}
         for statement in walk(self.body):
             found = list(loads_of(statement))
-            if isinstance(statement, Do):
-                found += [Load(o.buffer, o.at) for _, o in statement.invoke.operands if isinstance(o, Address)]
+            if isinstance(statement, Do) and (source := _source(statement)) and _pair_of(source, self.body):
+                found.append(source)
             for load in found:
                 if load.buffer in self.arrays and inside.isdisjoint(self.names(load.at)):
                     yield load
@@ -134,18 +142,13 @@ class _Nest:
         """The loops that a place moves with."""
         return tuple(loop for loop in self.loops if loop.name in self.names(at))
 
-    def moved(self, load: Load, along: tuple[For, ...], ending: str, body: Body) -> tuple[Body, Body]:
-        """What loads all the numbers before the loops, and the body, which takes them from registers.
-
-        ending: of the registers' name.
-        """
-        by = next((s for s in body if isinstance(s, Do) and _source(s) == load), None)
-        pairs = next((s.buffer for s in body if by and isinstance(s, Alloc) and s.buffer.name == _target(by)), None)
+    def moved(self, load: Load, along: tuple[For, ...], name: str, body: Body) -> tuple[Body, Body]:
+        """What loads all the numbers before the loops, and the body, which takes them from registers of that name."""
+        by, pairs = _pair_of(load, body) or (None, None)
         extents = tuple((loop.stop - loop.start).offset // loop.step for loop in along)
         place = tuple((variable(loop.name) - loop.start) // loop.step for loop in along)
         more = pairs.shape if pairs else ()
         array = self.arrays[load.buffer]
-        name = f"{load.buffer}_{ONCE}{ending}"
         axes = (*(loop.name for loop in along), *(pairs.axes if pairs else ()))
         kept = Buffer(name, (*extents, *more), axes, array.dtype, "registers")
         each: Statement = Store(name, place, load)
@@ -178,6 +181,13 @@ def _with_values(statement: Statement, value: Callable[[Operand], Operand | None
     return with_blocks(
         with_own_values(statement, value), lambda block: tuple(map(partial(_with_values, value=value), block))
     )
+
+
+def _pair_of(load: Load, body: Body) -> tuple[Do, Buffer] | None:
+    """The instruction of a block that loads a pair, and the registers that the block has for it."""
+    made = {s.buffer.name: s.buffer for s in body if isinstance(s, Alloc)}
+    found = (s for s in body if isinstance(s, Do) and _source(s) == load and _target(s) in made)
+    return next(((s, made[_target(s)]) for s in found), None)
 
 
 def _source(statement: Do) -> Load | None:

@@ -18,12 +18,11 @@ Elements on padding or beyond an edge are 0. Numbers keep their dtype: f32 are r
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from gpu.passes.facts.reading import buffers_of
+from gpu.passes.facts.reading import buffers_of, free_name
 from gpu.passes.facts.workers import THREAD, Team, launches, threads_of
 from gpu.passes.memory.stage_tiles import TILE, copied, place_of_element
 from tiling.loops.index import Index, variable
@@ -56,16 +55,17 @@ _At = Mapping[str, Index]  # by dim of the scheme, a point of it
 def stage_matrices(kernel: Kernel, scheme: Scheme) -> Kernel:
     """The kernel with a copy in shared memory of each part of an input that it stages."""
     (launch,) = launches(kernel)
-    team, taken, buffers = Team(THREAD, threads_of(launch)), Counter[str](), buffers_of(kernel)
+    team, buffers = Team(THREAD, threads_of(launch)), buffers_of(kernel)
+    taken = set(buffers)
     tensors = dict(zip("XWY", scheme.problem.tensors))
 
     def staged(body: Body) -> Body:
         found: list[Statement] = []
         for statement in body:
             if isinstance(statement, StagedPart):
-                taken[statement.buffer] += 1
-                number = f"_{taken[statement.buffer]}" if taken[statement.buffer] > 1 else ""
-                name, parts = f"{statement.buffer}_{TILE}{number}", {along.dim: along for along in statement.part}
+                name = free_name(f"{statement.buffer}_{TILE}", taken)
+                taken.add(name)
+                parts = {along.dim: along for along in statement.part}
                 tile = _Matrix(scheme, buffers[statement.buffer], tensors[statement.buffer], parts, name)
                 inside = tile.read(staged(statement.body), {dim: along.start for dim, along in parts.items()})
                 found += [Alloc(tile.buffer), copied(team, tile.buffer, tile.value), *inside]

@@ -17,12 +17,12 @@ The pass applies where rows have an even length: then both neighbours lie inside
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from gpu.passes.facts.divisors import Divisors, divisor, known_after, known_inside
-from gpu.passes.facts.reading import buffers_of, flat, loads_of, moves_by
+from gpu.passes.facts.reading import buffers_of, flat, free_name, loads_of, moves_by
 from gpu.passes.matrices.multiply_matrices import PAIR
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import (
@@ -85,10 +85,9 @@ class _Pair:
         if not all(map(self.is_of_both, tests)):
             return (self.loop,)
         loads = dict.fromkeys(load for load in loads_of(store) if self.are_neighbours(load.buffer, load.at))
-        near = {
-            load: self.registers(load.buffer, number, self.buffers[load.buffer].dtype)
-            for number, load in enumerate(loads)
-        }
+        near: dict[Load, Buffer] = {}
+        for load in loads:
+            near[load] = self.registers(load.buffer, self.buffers[load.buffer].dtype, near.values())
         number = variable(PAIR)
 
         def value(operand: Operand) -> Operand | None:
@@ -102,7 +101,7 @@ class _Pair:
         assert isinstance(changed, Store)
         if self.are_neighbours(store.buffer, store.at):
             stored = self.buffers[store.buffer].dtype
-            kept = self.registers(store.buffer, 0, "f32")
+            kept = self.registers(store.buffer, "f32", near.values())
             rounded = changed.value
             if isinstance(rounded, Apply) and rounded.function == f"as_{stored}":
                 (rounded,) = rounded.arguments
@@ -119,9 +118,10 @@ class _Pair:
         otherwise = (replace(self.loop, body=inside.otherwise),) if inside.otherwise else ()
         return (If(tuple(map(_of_first, tests)), tuple(found), otherwise),)
 
-    def registers(self, name: str, number: int, dtype: str) -> Buffer:
-        """The registers of two neighbours."""
-        return Buffer(f"{name}_pair{f'_{number}' if number else ''}", (TWO,), (PAIR,), dtype, "registers")
+    def registers(self, name: str, dtype: str, others: Iterable[Buffer]) -> Buffer:
+        """The registers of two neighbours. others: those made before."""
+        taken = {*self.buffers, *(other.name for other in others)}
+        return Buffer(free_name(f"{name}_pair", taken), (TWO,), (PAIR,), dtype, "registers")
 
     def are_neighbours(self, name: str, at: tuple[Index, ...]) -> bool:
         """Whether both lie side by side in memory, where one access takes them."""

@@ -13,13 +13,12 @@ are f32 in the tile: each is converted once, not by every thread that reads it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
 from gpu.passes.facts.neighbours import ELEMENT
-from gpu.passes.facts.reading import buffers_of
+from gpu.passes.facts.reading import buffers_of, free_name
 from gpu.passes.facts.workers import BLOCKS, THREAD, Team, launches, threads_of
 from tiling.dtypes.formats import WIDENED
 from tiling.loops.index import ZERO, Index, applied, constant, variable
@@ -53,7 +52,7 @@ TILE = "tile"
 def stage_tiles(kernel: Kernel, scheme: Scheme) -> Kernel:
     """The kernel with a copy in shared memory of each part of an input that it stages."""
     (launch,) = launches(kernel)
-    team, taken = Team(THREAD, threads_of(launch)), Counter[str]()
+    team, taken = Team(THREAD, threads_of(launch)), set(buffers_of(kernel))
     tensors = dict(zip("XWY", scheme.problem.tensors))
     visited = {dim: scheme.visited(dim) for dim in scheme.extents}
 
@@ -61,10 +60,10 @@ def stage_tiles(kernel: Kernel, scheme: Scheme) -> Kernel:
         found: list[Statement] = []
         for statement in body:
             if isinstance(statement, StagedPart):
-                taken[statement.buffer] += 1
-                number = f"_{taken[statement.buffer]}" if taken[statement.buffer] > 1 else ""
+                name = free_name(f"{statement.buffer}_{TILE}", taken)
+                taken.add(name)
                 array = buffers_of(kernel)[statement.buffer]
-                tile = _Tile(array, tensors[array.name], _parts(statement), visited, f"{array.name}_{TILE}{number}")
+                tile = _Tile(array, tensors[array.name], _parts(statement), visited, name)
                 inside = tuple(with_values(each, tile.read) for each in staged(statement.body))
                 found += [Alloc(tile.buffer), tile.copy(team), *inside]
             else:

@@ -12,11 +12,11 @@ An element that may lie outside its array, or whose neighbours lie elsewhere, is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from gpu.passes.facts.reading import buffers_of, flat, loads_of, moves_by
+from gpu.passes.facts.reading import buffers_of, flat, free_name, loads_of, moves_by
 from gpu.passes.threads.bind_points import PART, WIDE, is_aligned
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import (
@@ -74,12 +74,16 @@ class _Widening:
         )
         read = {load.buffer for s in walk(self.loop.body) for load in loads_of(s)}
         stored = [s for s in stored if s.buffer not in read and len([o for o in stored if o.buffer == s.buffer]) == 1]
-        near = {load: self.near(load.buffer, number) for number, load in enumerate(loaded)}
+        near: dict[Load, Buffer] = {}
+        for load in loaded:
+            near[load] = self.near(load.buffer, near.values())
         before: list[Statement] = []
         for load, buffer in near.items():
             places = (("to", _first(buffer)), ("p", Address(load.buffer, self.begin(load.at))))
             before += [Alloc(buffer), Do(Invoke(get4(buffer.dtype), places))]
-        kept = {s: self.near(s.buffer, 0) for s in stored}
+        kept: dict[Store, Buffer] = {}
+        for s in stored:
+            kept[s] = self.near(s.buffer, (*near.values(), *kept.values()))
         before += map(Alloc, kept.values())
         part = variable(PART)
 
@@ -98,10 +102,10 @@ class _Widening:
         )
         return (*before, replace(self.loop, body=tuple(inside), kind="unrolled", dim=""), *after)
 
-    def near(self, name: str, number: int) -> Buffer:
-        """The registers of the neighbours."""
-        ending = f"_{number}" if number else ""
-        return Buffer(f"{name}_wide{ending}", (WIDE,), (PART,), self.buffers[name].dtype, "registers")
+    def near(self, name: str, others: Iterable[Buffer]) -> Buffer:
+        """The registers of the neighbours. others: those made before."""
+        taken = {*self.buffers, *(other.name for other in others)}
+        return Buffer(free_name(f"{name}_wide", taken), (WIDE,), (PART,), self.buffers[name].dtype, "registers")
 
     def is_wide(self, name: str, at: tuple[Index, ...]) -> bool:
         """Whether the neighbours lie side by side where one access takes them."""

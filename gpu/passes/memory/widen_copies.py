@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from gpu.passes.facts.divisors import Divisors, divisor, known_after, known_inside
 from gpu.passes.facts.neighbours import ELEMENT, is_together, neighbours_move_together
-from gpu.passes.facts.reading import buffers_of, elements, flat
+from gpu.passes.facts.reading import buffers_of, elements, flat, free_name
 from gpu.passes.memory.widen import get4, put4
 from gpu.passes.threads.bind_points import WIDE
 from tiling.loops.index import ZERO, constant, variable
@@ -75,14 +75,14 @@ def _widened(loop: For, buffers: Mapping[str, Buffer], known: Divisors) -> For:
         return loop
     if not all(is_together(test, known, WIDE) for test in tests):
         return loop
-    wide = Buffer(f"{array.name}_wide", (WIDE,), (_PART,), array.dtype, "registers")
+    wide = Buffer(free_name(f"{array.name}_wide", buffers), (WIDE,), (_PART,), array.dtype, "registers")
     kept, part = wide, variable(_PART)
     found: list[Statement] = [Alloc(wide)]
     get: Body = (
         Do(Invoke(get4(array.dtype), (("to", Address(wide.name, (ZERO,))), ("p", Address(load.buffer, load.at))))),
     )
     if isinstance(value, Apply):
-        kept = Buffer(f"{array.name}_{tile.dtype}", (WIDE,), (_PART,), tile.dtype, "registers")
+        kept = Buffer(free_name(f"{array.name}_{tile.dtype}", buffers), (WIDE,), (_PART,), tile.dtype, "registers")
         found.append(Alloc(kept))
         get += (_each(Store(kept.name, (part,), Apply(value.function, (Load(wide.name, (part,)),)))),)
     if tests:

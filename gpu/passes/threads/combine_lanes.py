@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from gpu.passes.facts.reading import buffers_of
+from gpu.passes.facts.reading import buffers_of, free_name
 from gpu.passes.facts.workers import BLOCKS, MEMBER, THREAD, WARP, WARP_SIZE, over
 from tiling.loops.index import ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
@@ -54,7 +54,7 @@ def _combined(body: Body, buffers: Mapping[str, Buffer]) -> Body:
     for statement in body:
         each = _registers(statement, buffers) if isinstance(statement, For) else None
         if isinstance(statement, For) and each:
-            found += _Sum(statement, each).statements()
+            found += _Sum(statement, each, buffers).statements()
         else:
             found.append(with_blocks(statement, lambda block: _combined(block, buffers)))
     return tuple(found)
@@ -76,6 +76,7 @@ class _Sum:
 
     loop: For
     each: Buffer
+    buffers: Mapping[str, Buffer]
 
     @property
     def function(self) -> str:
@@ -84,18 +85,19 @@ class _Sum:
         return store.value.function
 
     def statements(self) -> Body:
-        dtype, base = self.each.dtype, self.each.name
+        dtype = self.each.dtype
+        of_warp, of_warps = (free_name(f"{self.each.name}_{what}", self.buffers) for what in ("warp", "parts"))
         warps = self.each.shape[0] // WARP_SIZE
         across = across_lanes(self.function, dtype)
         if self.each.axes[0] == MEMBER:
-            whole = Buffer(f"{base}_warp", (1,), ("number",), dtype, "registers")
+            whole = Buffer(of_warp, (1,), ("number",), dtype, "registers")
             done = Do(
                 Invoke(across, (("from", Address(self.each.name, (ZERO,))), ("to", Address(whole.name, (ZERO,)))))
             )
             return (Alloc(whole), done, *self.going_on(whole.name, 1))
         warp = variable(WARP)
-        whole = Buffer(f"{base}_warp", (warps,), (WARP,), dtype, "registers")
-        parts = Buffer(f"{base}_parts", (warps,), ("warps",), dtype, "shared")
+        whole = Buffer(of_warp, (warps,), (WARP,), dtype, "registers")
+        parts = Buffer(of_warps, (warps,), ("warps",), dtype, "shared")
         places = (("from", Address(self.each.name, (warp * WARP_SIZE,))), ("to", Address(whole.name, (warp,))))
         told = over(MEMBER, 1, (Store(parts.name, (warp,), Load(whole.name, (warp,))),))
         work = over(WARP, warps, (Do(Invoke(across, places)), told))

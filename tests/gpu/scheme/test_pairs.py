@@ -8,13 +8,15 @@ from dataclasses import replace
 import pytest
 
 from gpu.codegen.loops.scheme import emit_loops
+from gpu.passes.matrices.load_once import load_once
 from gpu.passes.matrices.multiply_matrices import PAIR
 from gpu.passes.matrices.store_pairs import store_pairs
 from gpu.passes.order import scheme_forms
 from tests.support.gpu.cases import product_scheme
 from tests.support.gpu.schemes import on_twin, survives
 from tiling.epilogue import fused
-from tiling.loops.language import Comment, For, If
+from tiling.loops.index import ZERO, constant
+from tiling.loops.language import Comment, Do, Flag, For, If
 from tiling.loops.walk import walk, with_blocks
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.text.notation import parse
@@ -44,11 +46,35 @@ def test_an_array_of_rows_is_loaded_once_for_a_pair():
     assert on_twin(rows, seeds=(0,))
 
 
+@pytest.mark.parametrize("epilogue", ["y + b[n] + b_once[n]", "y + z[m,n] + z_pair[m,n]", "y + b[n] + b_pair[m]"])
+def test_no_name_is_that_of_an_array_of_the_epilogue(epilogue):
+    assert on_twin(scheme(dtype="bf16", epilogue=epilogue), seeds=(0,))
+
+
 def test_neighbours_that_lie_apart_are_stored_one_by_one():
     """Channels first: a lane holds two channels of a pixel."""
     image = in_layout(conv2d(n=1, c=16, h=3, w=16, k=16, r=1, s=1, dtype="f16"), "nchw")
     apart = parse(image, "T(n,1)@block T(h,3)@block S(y) T(c,1) T(r,1) T(s,1) S(x) S(w) T(w,1)@warp U(k,2) M(w16k8c16)")
     assert "put2" not in emit_loops(apart).text and on_twin(apart, seeds=(0,))
+
+
+@pytest.mark.parametrize("change", ["a test that is no place", "pairs are loaded deeper inside"])
+def test_nothing_is_loaded_once_where_that_would_leave_out_a_test(change):
+    """What stays is each load where it was."""
+    kernel = dict(scheme_forms(scheme(dtype="f16", epilogue="y + bias[n]")))["store pairs"]
+    assert load_once(kernel) != kernel
+
+    def changed(statement):
+        inner = with_blocks(statement, lambda block: tuple(map(changed, block)))
+        if not isinstance(inner, If) or not any(isinstance(s, Do) for s in inner.body):
+            return inner
+        if change == "a test that is no place":
+            return replace(inner, conditions=(*inner.conditions, Flag("ok")))
+        deeper = For("deeper", ZERO, constant(1), 1, inner.body, "unrolled")
+        return replace(inner, body=(Comment("not here"), deeper))
+
+    given = replace(kernel, body=tuple(map(changed, kernel.body)))
+    assert given != kernel and load_once(given) == given
 
 
 def test_what_is_done_where_no_pair_is_stored_stays():
