@@ -189,6 +189,21 @@ def test_a_layer_that_a_command_cannot_take(read, text, named):
     assert named in str(raised.value) and len(str(raised.value)) < 300
 
 
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("yolo9OO0:Y4", "no suite 'yolo9OO0' (did you mean yolo9000?)"),
+        ("yolo900:Y4", "no suite 'yolo900' (did you mean yolo9000 or "),
+        ("efficientnet_b0:PP17", "no layer 'PP17' (did you mean P17 or "),
+    ],
+)
+def test_a_name_is_meant_that_a_long_list_leaves_out(text, said):
+    with pytest.raises(ShapeError) as raised:
+        parse_shape(text)
+    named, _, shown = str(raised.value).partition("; there are ")
+    assert said in named and "…" in shown and not {"yolo9000", "P17"} & set(shown.split())
+
+
 def test_a_layer_of_either_operator():
     assert parse_matmul_shape("gpt2:HEAD") == matmul(m=128, n=50257, k=768)
     assert parse_shape("mobilenet_v2:D1") == conv2d(c=32, h=112, w=112, k=32, r=3, s=3, padding=1, groups=32)

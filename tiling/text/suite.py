@@ -82,7 +82,6 @@ def layers(suite: str, text: str, problem_of: Callable[[str], Problem]) -> tuple
 
 def _there_is(wanted: str, names: Iterable[str]) -> str:
     """The end of a message about an unknown name: close matches, then the known names, at most MOST_NAMED of them."""
-    there = list(names)
-    if len(there) > MOST_NAMED:
-        there = [*there[: MOST_NAMED - 1], "…", there[-1]]
-    return f"{meant(wanted, there)}; there are {' '.join(there)}"
+    every = list(names)
+    shown = [*every[: MOST_NAMED - 1], "…", every[-1]] if len(every) > MOST_NAMED else every
+    return f"{meant(wanted, every)}; there are {' '.join(shown)}"
