@@ -42,7 +42,7 @@ ROOMS = {
         *("tiling.*", "microkernels.tile", "microkernels.scores", "cpu.runtime.*", "cpu.cluster", "cpu.kernel"),
     },
     "microkernels": {"microkernels.ranking"},
-    "cpu.runtime": {"tiling.dtypes"},
+    "cpu.runtime": {"tiling", "tiling.dtypes"},
     "cpu.runtime.compiler": {"tiling.dtypes", "cpu.runtime"},
     "cpu.runtime.machine": {"tiling.dtypes", "cpu.runtime", "cpu.runtime.compiler"},
     "cpu.runtime.processes": {"tiling.dtypes", "cpu.runtime", "cpu.runtime.compiler", "cpu.runtime.machine"},

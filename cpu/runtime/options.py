@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from difflib import get_close_matches
 from typing import NoReturn
 
 from cpu.runtime.output import readable
+from tiling.choices import asked, like, meant
 
 WRONG = 2  # the exit code of a command that cannot be done as asked
 
@@ -23,14 +23,14 @@ class Parser(argparse.ArgumentParser):
 
     def _meant(self, message: str) -> str:
         """The options, or choices, that are like an unknown one."""
-        if option := re.match(r"unrecognized arguments: (--[\w-]+)", message):
-            wanted, names = option[1], self._all_options()
-        elif choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
-            wanted, names = choice[1], re.findall(r"[\w.-]+", choice[2])
-        else:
-            return ""
-        close = get_close_matches(wanted, names, n=2)
-        return f" (did you mean {' or '.join(close)}?)" if close else ""
+        if unknown := re.match(r"unrecognized arguments: (.*)", message, re.DOTALL):
+            # Words without a dash may be values of the unknown options.
+            words = [word.partition("=")[0] for word in unknown[1].split() if word.startswith("-")]
+            names = self._all_options()
+            return asked(dict.fromkeys(name for word in words for name in like(word, names)))
+        if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
+            return meant(choice[1], re.findall(r"[\w.-]+", choice[2]))
+        return ""
 
     def _all_options(self) -> list[str]:
         """Those of the command line, and of the commands below it."""

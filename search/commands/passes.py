@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from search.evaluator.interface.protocol import Backend
 from search.tuner.measured import AnyScheme
+from tiling.choices import meant
 from tiling.problem import ProblemError
 from tiling.text.shapes import canonical
 
@@ -19,7 +20,8 @@ def known_pass(names: tuple[str, ...], target: str, name: str) -> str:
         raise ProblemError(f"--show-passes: kernels of --target {target} are not written by passes over loops yet")
     wanted = name.replace("-", " ").replace("_", " ")
     if wanted and wanted not in names:
-        raise ProblemError(f"--show-passes {name}: there is no such pass; there are {', '.join(names)}")
+        there = f"there is no such pass{meant(wanted, names)}; there are {', '.join(names)}"
+        raise ProblemError(f"--show-passes {name}: {there}")
     return wanted
 
 

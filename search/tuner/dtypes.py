@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from microkernels.tile.isa import ISAS_OF
 from tiling.canonical import lying_of
+from tiling.choices import meant
+from tiling.dtypes.formats import FORMATS
 from tiling.dtypes.products import GPU_DTYPES, OUTPUT_DTYPE, dtype_of, output_dtype_of
 from tiling.problem import Problem, ProblemError
 from tiling.rewrite.dot_groups import in_dot_groups
@@ -29,7 +32,7 @@ def on_cpu(problem: Problem, dtype: str | None, output_dtype: str | None) -> Pro
     """
     dtype, output_dtype = problem.dtype if dtype is None else dtype_of(dtype), output_dtype_of(output_dtype)
     if not isinstance(dtype, str) or dtype not in ISAS_OF:
-        raise ProblemError(f"dtype {dtype!r:.40} is not covered on a CPU: {', '.join(ISAS_OF)} are")
+        raise ProblemError(f"dtype {_not_covered(dtype, 'CPU', ISAS_OF)}: {', '.join(ISAS_OF)} are")
     if problem.dtype not in ("f32", dtype):
         raise ProblemError(f"the shape is of {problem.dtype}, but dtype={dtype}: give one")
     if output_dtype is None:
@@ -60,10 +63,16 @@ def _typed_for_gpu(problem: Problem, dtype: str | None) -> Problem:
     dtype = dtype or own or DEFAULT_GPU_DTYPE
     _lying_in(problem, dtype)
     if dtype not in (*GPU_DTYPES, "f32"):
-        raise ProblemError(f"dtype {dtype!r:.40} is not covered on a GPU: {', '.join(GPU_DTYPES)} and f32 are")
+        raise ProblemError(f"dtype {_not_covered(dtype, 'GPU', GPU_DTYPES)}: {', '.join(GPU_DTYPES)} and f32 are")
     if own and problem.output_dtype != OUTPUT_DTYPE[own]:
         raise ProblemError(f"an output of {problem.output_dtype} from {own} is not covered on a GPU: leave it out")
     return replace(problem, dtype=dtype, output_dtype=OUTPUT_DTYPE[dtype])
+
+
+def _not_covered(dtype: object, target: str, covered: Iterable[str]) -> str:
+    """Words on a dtype that a kind of target lacks. A format that there is was meant, another one was misspelt."""
+    misspelt = isinstance(dtype, str) and dtype not in FORMATS
+    return f"{dtype!r:.40} is not covered on a {target}{meant(str(dtype), covered) if misspelt else ''}"
 
 
 def on_gpu(problem: Problem, dtype: str | None) -> Problem:

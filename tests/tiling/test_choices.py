@@ -18,3 +18,11 @@ def test_names_are_listed_as_english_has_them(names, said):
 )
 def test_an_unknown_name_is_told_the_nearest_ones(wanted, said):
     assert meant(wanted, ["oneDNN", "ort", "tvm"]) == said
+
+
+@pytest.mark.parametrize(
+    "wanted, said",
+    [("--JSNO", " (did you mean --json?)"), ("jsno", " (did you mean --json?)"), ("--sinc", "")],
+)
+def test_the_dashes_of_options_are_no_likeness(wanted, said):
+    assert meant(wanted, ["--json", "--threads"]) == said

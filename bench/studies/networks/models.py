@@ -37,6 +37,7 @@ from graph.calls.random_inputs import random_inputs
 from graph.compile import dim
 from graph.plan import ALGORITHMS, Plan
 from search.commands.options import seconds, whole
+from tiling.choices import meant
 
 ROUNDS = 15
 _TURN_SECONDS = 0.2  # several calls, or one
@@ -228,7 +229,9 @@ def _unknown(models: Sequence[str]) -> str | None:
     if not models:
         return f"--models: give {', '.join(ARCHITECTURES)}, or a file"
     missing = [named for named in models if named not in ARCHITECTURES and not Path(named).is_file()]
-    return f"{missing[0]} is neither a file nor one of {', '.join(ARCHITECTURES)}" if missing else None
+    if not missing:
+        return None
+    return f"{missing[0]}{meant(missing[0], ARCHITECTURES)} is neither a file nor one of {', '.join(ARCHITECTURES)}"
 
 
 def _named(named: str) -> tuple[str, Path]:

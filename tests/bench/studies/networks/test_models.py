@@ -76,7 +76,11 @@ def test_waiting_takes_no_option_that_it_would_ignore(words, capsys):
 
 @pytest.mark.parametrize(
     ("words", "told"),
-    [(["resnet999"], "resnet999 is neither a file nor one of resnet18, "), ([], "--models: give resnet18, ")],
+    [
+        (["vgg19"], "vgg19 is neither a file nor one of resnet18, "),
+        (["resnet81"], "resnet81 (did you mean resnet18 or "),
+        ([], "--models: give resnet18, "),
+    ],
 )
 def test_models_that_nobody_knows_are_told_before_anything_is_timed(words, told, capsys):
     assert main(["--models", *words]) == 2
