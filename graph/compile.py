@@ -15,7 +15,7 @@ from rich.console import Console
 
 from cpu.runtime.options import Parser
 from cpu.runtime.output import readers_may_leave, write
-from cpu.runtime.plural import plural
+from cpu.runtime.plural import memory, plural
 from graph.calls.compiled import CompiledModel, Explained
 from graph.calls.differences import apart
 from graph.calls.random_inputs import random_inputs
@@ -184,7 +184,7 @@ def _report(facts: dict[str, object]) -> str:
     for step in steps:
         taken = step["seconds"]
         speed = f", {step['flops'] / taken / 1e9:.0f} GFLOP/s" if step["flops"] and taken else ""
-        speed += f", {step['bytes'] / 1e6:.3g} MB" + ", tuned" * step["tuned"]
+        speed += f", arrays of {memory(step['bytes'])}" + ", tuned" * step["tuned"]
         lines.append(
             f"step      {1e3 * taken:.3f} ms, {100 * taken / whole_:.1f} %{speed}: {step['node']}: {step['work']}"
         )

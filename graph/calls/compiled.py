@@ -33,7 +33,7 @@ class Explained:
     """A step, for readers. flops: of a product. unfused: why the maps after it are not fused.
 
     scheme: of a product's kernel. tuned: whether the scheme was chosen by times inside a model. bytes: of all arrays
-    that it reads and writes.
+    that it reads and writes, each whole: a gather may touch little of its table.
     """
 
     node: str

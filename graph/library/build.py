@@ -86,12 +86,12 @@ def explained(model: Model, kernels: Mapping[Work, Kernel], tuned_: frozenset[Pr
     """What each step computes, and with which kernel."""
     found = []
     for step in kernel_steps(model.steps):
-        moved = sum(bytes_of(model.arrays[name]) for name in dict.fromkeys((*step.inputs, *step.outputs)))
+        whole = sum(bytes_of(model.arrays[name]) for name in dict.fromkeys((*step.inputs, *step.outputs)))
         if isinstance(step.work, Problem):
             work, scheme = step.work, kernels[step.work].scheme
-            found.append(Explained(step.node, step.text, True, work.flops, step.unfused, scheme, work in tuned_, moved))
+            found.append(Explained(step.node, step.text, True, work.flops, step.unfused, scheme, work in tuned_, whole))
         else:
-            found.append(Explained(step.node, step.text, False, 0, step.unfused, bytes=moved))
+            found.append(Explained(step.node, step.text, False, 0, step.unfused, bytes=whole))
     return found
 
 

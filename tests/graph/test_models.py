@@ -337,6 +337,20 @@ def test_a_library_is_written_before_it_is_compared(tmp_path, capsys, monkeypatc
     assert load_model(folder).name == "net"
 
 
+def test_a_step_is_told_with_the_size_of_its_arrays(tmp_path, capsys):
+    """A gather is told as with its whole table, whose rows it reads few of: these are the arrays, not what moves."""
+    from graph.compile import main
+
+    gather = [node("Gather", ["table", "i"], ["y"])]
+    rows = {"i": np.array([5, 1, 700, 3])}
+    made, path = model(gather, {"table": [1000, 64]}, ["y"], rows), tmp_path / "rows.onnx"
+    made.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 64]))
+    path.write_bytes(made.SerializeToString())
+    assert main([str(path), "--explain"]) == 0
+    (step,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("step")]
+    assert 1000 * 64 * 4 + 4 * 8 + 4 * 64 * 4 == 257_056 and ", arrays of 257 KB: " in step
+
+
 @pytest.mark.slow
 def test_the_commands_compile_and_run(tmp_path, capsys, monkeypatch):
     from graph.compile import main as compile_main
