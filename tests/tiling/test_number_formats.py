@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,15 @@ def test_the_loop_language_casts_every_format_that_programs_compute_with():
         assert COMPUTED[form.computed_in].computed_in == form.computed_in
         if form.whole or form.kind == TRUTH:
             assert (neutral("max", name), neutral("min", name)) == form.ends
+
+
+@pytest.mark.parametrize("name", [*(name for name, each in FORMATS.items() if each.kind == FLOAT), "bf16x2"])
+def test_maxima_of_every_float_begin_below_all_of_them(name):
+    assert (neutral("max", name), neutral("min", name)) == (-inf, inf)
+    assert (neutral("add", name), neutral("mul", name)) == (0, 1)
+    if name in FORMATS:
+        with pytest.raises(ValueError, match=r"a float of .* bits has no ends"):
+            _ = FORMATS[name].ends
 
 
 @pytest.mark.parametrize("output", sorted({output for each in DTYPES.values() for output in each.outputs}))

@@ -42,7 +42,9 @@ class Format:
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The least and the largest whole number, or truth."""
+        """The least and the largest whole number, or truth. Raises ValueError for floats, which have no such ends."""
+        if self.kind == FLOAT:
+            raise ValueError(f"a float of {self.bits} bits has no ends: ask of whole numbers and truths alone")
         if self.kind == SIGNED:
             return -(1 << self.bits - 1), (1 << self.bits - 1) - 1
         return 0, 1 if self.kind == TRUTH else (1 << self.bits) - 1

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tiling.dtypes.formats import COMPUTED, FLOATS, FORMATS
+from tiling.dtypes.formats import COMPUTED, FLOAT, FORMATS
 
 Number = Any  # a NumPy scalar or vector
 
@@ -277,5 +277,6 @@ def neutral(function: str, dtype: str) -> float:
     """The neutral number of a function, with which sums, products, `max`, `min`, `or` and `and` begin."""
     if function not in ("max", "min"):
         return 1 if function in ("mul", "and") else 0
-    least, most = (-inf, inf) if dtype in FLOATS else FORMATS[dtype].ends
+    form = FORMATS.get(dtype)  # none of the floats that lie several in a word, such as bf16x2
+    least, most = (-inf, inf) if form is None or form.kind == FLOAT else form.ends
     return least if function == "max" else most
