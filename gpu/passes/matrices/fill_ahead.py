@@ -32,7 +32,8 @@
             acc[…] += as_f32(X_tile[k / 32 % 3, …]) * …
 
 So copies run while other steps are multiplied. The group of a step beyond the last is empty. A ring has no more stages
-than there are steps to copy ahead. Source: rings of stages, as in CUTLASS and Triton.
+than there are steps: with a stage for each and one to spare, all are filled before the first. Source: rings of stages,
+as in CUTLASS and Triton.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _ring(loop: For, depths: dict[str, int]) -> Body:
     tiles = [tile for tile in found if tile.buffer.axes[0] != STAGE]  # those of a loop inside have theirs
     steps = (loop.stop - loop.start).offset // loop.step
     depth = max((depths[tile.buffer.name.partition("_")[0]] for tile in tiles), default=1)
-    stages = min(depth, steps + 1)
+    stages, first = min(depth, steps), min(depth - 1, steps)
     if depth == 1:
         return (loop,)
     names = {tile.buffer.name for tile in tiles}
@@ -100,7 +101,6 @@ def _ring(loop: For, depths: dict[str, int]) -> Body:
         """What fills a stage with the tiles of the step at a place."""
         return _staged(substituted(copies, {loop.name: at}), names, stage)
 
-    first = stages - 1
     before = replace(loop, name=AHEAD, stop=loop.start + first * loop.step, dim="")
     begin = filled(variable(AHEAD), stage_of(before, stages))
     more: Body = ()

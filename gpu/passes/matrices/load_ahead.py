@@ -33,26 +33,25 @@
       mma_m16n8k16_f16(to: acc + […], a: X_part + [warp, lane, 1, m_u / 16, 0], b: …)
 
 So no warp waits for shared memory before it multiplies. Words that are loaded after the last step are never used. The
-pass applies where two parts fit in registers and asynchronous copies fill the tiles: threads that copy themselves wait
-for memory anyway. Source: register double buffers of CUTLASS.
+pass applies where two parts fit in registers and asynchronous copies fill the tiles, in the steps or all before them,
+also where there is but one step. Threads that copy themselves wait for memory anyway. Source: register double buffers
+of CUTLASS.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from gpu.passes.facts.accesses import moved
 from gpu.passes.facts.reading import buffers_of
 from gpu.passes.facts.registers import PARTS, fit, held, staging
-from gpu.passes.facts.rings import STAGE
 from gpu.passes.facts.workers import THREADS_OF_BLOCK, WARP, WARP_SIZE, WARPS_OF_BLOCK
 from tiling.loops.index import Index, constant, variable
 from tiling.loops.language import (
     Alloc,
     Body,
     Buffer,
-    Copy,
     Define,
     For,
     Kernel,
@@ -68,111 +67,154 @@ from tiling.loops.walk import walk, with_blocks
 def load_ahead(kernel: Kernel) -> Kernel:
     """The kernel, whose warps load ahead."""
     buffers = buffers_of(kernel)
-    rings = {name: buffer for name, buffer in buffers.items() if buffer.axes[:1] == (STAGE,)}
+    tiles = {name: buffer for name, buffer in buffers.items() if buffer.memory == "shared"}
+    by_threads = any(isinstance(s, Store) and s.buffer in tiles for s in walk(kernel.body))
     (sums,) = (buffer for name, buffer in buffers.items() if name.partition("_")[0] == ACCUMULATORS)  # of one tile
 
-    def body(block: Body) -> Body:
+    def fits(work: _Work | None) -> bool:
+        """Whether a thread has registers for the words of two parts."""
+        if work is None:
+            return False
+        needed = held(sums) + 2 * sum(map(held, work.words)) + staging(kernel.body, tiles, work.threads)
+        return fit(needed, work.threads)
+
+    def body(block: Body, looped: bool) -> Body:
+        """looped: whether a loop over steps is around the block."""
         found: list[Statement] = []
         for statement in block:
-            statement = with_blocks(statement, body)
-            step = _step_of(statement, rings)
-            found += step.ahead() if step and step.fits(sums, rings) else (statement,)
+            serial = isinstance(statement, For) and statement.kind == "serial"
+            statement = with_blocks(statement, partial(body, looped=looped or serial))
+            step, alone = _step_of(statement), None if looped or not found else _alone(found[-1], statement)
+            if step and fits(step.work):
+                found += step.ahead()
+            else:
+                found += alone.ahead() if alone and fits(alone) else (statement,)
         return tuple(found)
 
-    return replace(kernel, body=body(kernel.body)) if rings else kernel
+    return replace(kernel, body=body(kernel.body, False)) if tiles and not by_threads else kernel
 
 
 @dataclass(frozen=True)
-class _Step:
-    """A step of a ring: the loop over steps, the waits, the loops that fill tiles, and the work of the warps.
+class _Work:
+    """The work of the warps in a step.
 
-    places: where a warp's tile is. parts: the loop over the parts of a step. words: registers of a part.
+    places: where a warp's tile is. parts: the loop over the parts of the step. words: registers of a part.
     """
 
-    loop: For
-    waits: Body
-    fills: Body
     warps: For
     places: Body
     parts: For
     words: tuple[Buffer, ...]
 
     @property
+    def threads(self) -> int:
+        return WARP_SIZE * self.warps.stop.offset
+
+    @property
+    def second(self) -> Index:
+        return constant(self.parts.step)
+
+    @property
     def last(self) -> Index:
         return self.parts.stop - self.parts.step
 
-    def fits(self, sums: Buffer, tiles: Mapping[str, Buffer]) -> bool:
-        """Whether a thread has registers for the words of two parts."""
-        threads = WARP_SIZE * self.warps.stop.offset
-        needed = held(sums) + 2 * sum(map(held, self.words)) + staging(self.fills, tiles, threads)
-        return fit(needed, threads)
-
     def ahead(self) -> Body:
-        """The loop with what comes before it."""
-        *loads, multiply = (s for s in self.parts.body if not isinstance(s, Alloc))
-        part, step, now = variable(self.parts.name), self.parts.step, variable(self.loop.name)
+        """The work of the only step."""
+        begin = (*self.loading(self.parts.start), *self.loading(self.second))
+        return (*self.allocs(), self.each((*begin, *self.middle(), *self.multiplying(self.last))))
 
-        def loading(at: Index, of: Index) -> Body:
-            return self.at(tuple(loads), at, of)
+    def middle(self) -> Body:
+        """All parts but the last multiplied, where the second one is there already, and the others loaded before."""
+        found = self.multiplying(self.parts.start)
+        if self.last.offset > self.parts.step:
+            part = variable(self.parts.name)
+            again = (*self.loading(part + self.parts.step), *self.multiplying(part))
+            found += (replace(self.parts, start=self.second, stop=self.last, body=again),)
+        return found
 
-        def multiplying(at: Index) -> Body:
-            return self.at((multiply,), at, now)
+    def loading(self, at: Index) -> Body:
+        """The words of the part at a place are loaded."""
+        return self._at(tuple(s for s in self.parts.body if not isinstance(s, Alloc))[:-1], at)
 
-        middle = multiplying(self.parts.start)
-        if self.last.offset > step:
-            again = (*loading(part + step, now), *multiplying(part))
-            middle += (replace(self.parts, start=constant(step), stop=self.last, body=again),)
-        count = self.parts.stop.offset // step
-        return (
-            *(Alloc(self.kept(words, count)) for words in self.words),
-            *self.waits,
-            self.each(loading(self.parts.start, self.loop.start)),
-            replace(
-                self.loop,
-                body=(
-                    self.each(loading(constant(step), now)),
-                    *self.fills,
-                    self.each(middle),
-                    *self.waits,
-                    self.each((*loading(self.parts.start, now + self.loop.step), *multiplying(self.last))),
-                ),
-            ),
-        )
+    def multiplying(self, at: Index) -> Body:
+        """The part at a place is multiplied."""
+        return self._at(self.parts.body[-1:], at)
 
     def each(self, body: Body) -> For:
         """All warps at work, each at its place."""
         return replace(self.warps, body=(*self.places, *body))
 
-    def kept(self, words: Buffer, count: int) -> Buffer:
+    def allocs(self) -> Body:
         """The registers for the words of all parts, of all warps."""
-        member, *shape = words.shape
-        shape_of_all = (self.warps.stop.offset, member, count, *shape)
-        return replace(words, shape=shape_of_all, axes=(WARP, words.axes[0], PARTS, *words.axes[1:]))
+        count = self.parts.stop.offset // self.parts.step
+        found = []
+        for words in self.words:
+            member, *shape = words.shape
+            axes = (WARP, words.axes[0], PARTS, *words.axes[1:])
+            found.append(Alloc(replace(words, shape=(self.warps.stop.offset, member, count, *shape), axes=axes)))
+        return tuple(found)
 
-    def at(self, body: Body, at: Index, of: Index) -> Body:
-        """Statements of one part of a step. at: where the part is. of: where the step is."""
-        number = at // self.parts.step
-        there = substituted(body, {self.parts.name: at, self.loop.name: of})
-        names = {words.name for words in self.words}
+    def _at(self, body: Body, at: Index) -> Body:
+        number, names = at // self.parts.step, {words.name for words in self.words}
+        there = substituted(body, {self.parts.name: at})
         return moved(there, names, lambda place: (variable(WARP), place[0], number, *place[1:]))
 
 
-def _step_of(statement: Statement, rings: Collection[str]) -> _Step | None:
-    """A loop as steps that load ahead; None for any other loop."""
+@dataclass(frozen=True)
+class _Step:
+    """A step of a ring: the loop over steps, the waits, the loops that fill tiles, and the work of the warps."""
+
+    loop: For
+    waits: Body
+    fills: Body
+    work: _Work
+
+    def ahead(self) -> Body:
+        """The loop with what comes before it."""
+        work, now = self.work, variable(self.loop.name)
+        first = work.loading(work.parts.start)
+
+        def of(step: Index) -> Body:
+            return substituted(first, {self.loop.name: step})
+
+        body = (
+            work.each(work.loading(work.second)),
+            *self.fills,
+            work.each(work.middle()),
+            *self.waits,
+            work.each((*of(now + self.loop.step), *work.multiplying(work.last))),
+        )
+        begin = work.each(of(self.loop.start))
+        return (*work.allocs(), *self.waits, begin, replace(self.loop, body=body))
+
+
+def _step_of(statement: Statement) -> _Step | None:
+    """A loop as steps that load ahead: each waits for its tiles of a ring. None for any other loop."""
     if not isinstance(statement, For) or statement.kind != "serial":
         return None
     threads = [s for s in statement.body if isinstance(s, For) and s.kind == THREADS_OF_BLOCK]
-    warps = [s for s in statement.body if isinstance(s, For) and s.kind == WARPS_OF_BLOCK]
-    filled = [s for s in walk(tuple(threads)) if isinstance(s, Store)]
-    copied = {s.target.buffer for s in walk(tuple(threads)) if isinstance(s, Copy)}
-    if len(warps) != 1 or statement.body != (*threads, *warps) or filled or not copied & set(rings):
+    waits = tuple(s for s in threads if isinstance(s.body[0], Wait))
+    fills = tuple(s for s in threads if s not in waits)
+    if not waits or statement.body[:-1] != tuple(threads):
         return None
-    places = tuple(s for s in warps[0].body if isinstance(s, Define))
-    work = tuple(s for s in warps[0].body if s not in places)
+    work = _work_of(statement.body[-1])
+    return _Step(statement, waits, fills, work) if work else None
+
+
+def _alone(before: Statement, statement: Statement) -> _Work | None:
+    """The work of the only step, where threads wait for its tiles just before; else None."""
+    waits = isinstance(before, For) and before.kind == THREADS_OF_BLOCK and isinstance(before.body[-1], Wait)
+    return _work_of(statement) if waits else None
+
+
+def _work_of(statement: Statement) -> _Work | None:
+    """The loop over warps, where they work in parts; None for any other statement."""
+    if not isinstance(statement, For) or statement.kind != WARPS_OF_BLOCK:
+        return None
+    places = tuple(s for s in statement.body if isinstance(s, Define))
+    work = tuple(s for s in statement.body if s not in places)
     parts = work[0]
     if len(work) != 1 or not isinstance(parts, For) or parts.kind != "unrolled" or parts.stop.offset <= parts.step:
         return None
     words = tuple(s.buffer for s in parts.body if isinstance(s, Alloc))
-    waits = tuple(s for s in threads if isinstance(s.body[0], Wait))
-    fills = tuple(s for s in threads if s not in waits)
-    return _Step(statement, waits, fills, warps[0], places, parts, words)
+    return _Work(statement, places, parts, words)

@@ -11,6 +11,7 @@ from gpu.codegen.loops.scheme import emit_loops, emit_scheme, is_loops
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.loops import predict_loops
+from gpu.model.space import candidates
 from gpu.passes.order import scheme_forms
 from gpu.runtime.compiler.compile import compile_cubin
 from tests.support.gpu.cases import product_scheme, wgmma_scheme
@@ -166,6 +167,37 @@ def test_odd_sizes_compile_without_spills_in_the_registers_that_blocks_leave(dty
         assert cubin.spilled == 0 and blocks * source.threads * cubin.registers <= 65536
 
 
+SHORT = [
+    (matmul(m=65, n=33, k=17, dtype="tf32"), "A100"),
+    (matmul(m=4096, n=4096, k=64, dtype="f16"), "A100"),
+    (matmul(m=300, n=64, k=96, batch=4, dtype="bf16"), "H200"),
+    (conv2d(n=8, c=20, h=14, w=14, k=30, r=3, s=3, padding=1, stride=2, dtype="bf16", filters="krsc"), "A100"),
+]
+
+
+@pytest.mark.parametrize("problem, device", SHORT, ids=str)
+def test_words_are_loaded_ahead_where_the_pipeline_says_so_however_few_steps_there_are(problem, device):
+    """With fewer steps than stages all tiles are filled before the first step. A step alone is no loop."""
+    of_warps = [s for s in candidates(problem, DEVICES[device]) if "@warpgroup" not in s.text and is_loops(s)]
+    steps = {pipeline_of(s).steps < pipeline_of(s).depth for s in of_warps}
+    assert True in steps
+    for scheme in of_warps:
+        forms = list(scheme_forms(scheme))
+        place = [name for name, _ in forms].index("load ahead")
+        assert pipeline_of(scheme).preloads == (forms[place][1] != forms[place - 1][1]), scheme.text
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("dtype", ["f16", "tf32"])
+@pytest.mark.parametrize("k", [17, 64, 96])
+def test_rings_of_more_stages_than_steps_compile_without_spills(dtype, k):
+    problem = matmul(m=65, n=33, k=k, dtype=dtype)
+    for unrolled in ((2, 4, 4), (4, 4, 2), (4, 8, 4)):
+        for depth in (3, 6):
+            scheme = product_scheme(problem, unrolled=unrolled, depth=depth)
+            assert compile_cubin(emit_scheme(scheme), "sm_80").spilled == 0, scheme.text
+
+
 def test_the_model_knows_that_copies_are_ahead():
     """The same tiles: a ring waits less, and reads as much."""
     problem = in_layout(conv2d(n=2, c=256, h=32, w=64, k=64, r=1, s=1, dtype="f16"), "nchw")
@@ -177,14 +209,14 @@ def test_the_model_knows_that_copies_are_ahead():
 
 
 def test_the_model_counts_the_tiles_of_the_kernel():
-    """Two steps have at most three stages, however many the scheme names. What is staged outside a ring has one."""
-    problem = in_layout(conv2d(n=2, c=64, h=32, w=64, k=64, r=1, s=1, dtype="f16"), "nchw")
-    text = "T(n,2)@block T(h,32)@block S(y) {1} T(c,2) T(r,1) T(s,1) {0} T(w,2)@warp U(c,2) U(w,2) U(k,8) M(w16k8c16)"
+    """Three steps have at most three stages, however many the scheme names. What is staged outside a ring has one."""
+    problem = in_layout(conv2d(n=2, c=96, h=32, w=64, k=64, r=1, s=1, dtype="f16"), "nchw")
+    text = "T(n,2)@block T(h,32)@block S(y) {1} T(c,3) T(r,1) T(s,1) {0} T(w,2)@warp U(c,2) U(w,2) U(k,8) M(w16k8c16)"
     two, nine = (parse(problem, text.format(f"S(x, {depth}) S(w, {depth})", "")) for depth in (2, 9))
     source, deep = map(emit_loops, (two, nine))
     assert (source.shared_bytes, deep.shared_bytes) == (2 * source.step_bytes, 3 * source.step_bytes)
     parts, of_deep = (dict(predict_loops(each, DEVICES["A100"]).parts) for each in (source, deep))
     assert parts["l2"] == of_deep["l2"]
     outside = emit_loops(parse(problem, text.format("S(w, 2)", "S(x)")))
-    image, weights = 64 * 64 * 2, 32 * 64 * 2
+    image, weights = 96 * 64 * 2, 32 * 64 * 2
     assert (outside.shared_bytes, outside.step_bytes) == (image + 2 * weights, image + weights)

@@ -102,6 +102,14 @@ _CASES = {
         matmul(m=9, n=16, k=88, dtype="f16"),
         "S(c) T(k,3) S(a, 2) S(b, 2) T(m,1)@warp U(k,2) U(n,2) M(m16n8k16)",
     ),
+    "matrices loaded ahead, fewer steps than stages": (
+        matmul(m=9, n=16, k=57, dtype="f16", transpose_b=True),
+        "S(c) T(k,2) S(a, 4) S(b, 4) T(m,1)@warp U(k,2) U(n,2) M(m16n8k16)",
+    ),
+    "matrices loaded ahead in one step": (
+        matmul(m=9, n=16, k=42, dtype="f16"),
+        "S(c) T(k,1) S(a, 2) S(b, 2) T(m,1)@warp U(k,3) U(n,2) M(m16n8k16)",
+    ),
     "matrices, a sum that blocks share": (
         fused(matmul(m=17, n=16, k=62, dtype="f16"), "relu(y + bias[n])"),
         "T(k,2)@block T(m,2)@block S(c) T(k,2) S(a, 2) S(b, 2) T(m,1)@warp U(n,2) M(m16n8k16)",
