@@ -25,7 +25,7 @@ from tiling.scheme.scheme import Scheme
 from tiling.tensor import Tensor
 
 ALIGNMENT = 16  # bytes, as the widest copy needs
-CUPY_DTYPES = {name: each.named or each.numpy for name, each in FORMATS.items()}
+CUPY_DTYPES = {name: each.elsewhere for name, each in FORMATS.items()}
 
 
 @dataclass(frozen=True)

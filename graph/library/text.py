@@ -26,6 +26,7 @@ from graph.library.steps import Lines, in_comment
 from graph.model.language import Model, ModelError
 from graph.model.regions import kernel_steps
 from graph.passes.memory import Plan
+from tiling.dtypes.formats import FLOATS, FORMATS
 from tiling.problem import Problem
 from tiling.program.infer import Array, Sized
 
@@ -40,8 +41,9 @@ _TEMPLATES = jinja2.Environment(
 )
 
 
-# What the example fills inputs with: whole numbers with 0 and 1, which indices, tokens and masks may be.
-_VALUES = {"bf16": "i % 2 * 0x3f80"} | dict.fromkeys(("f16", "f32", "f64"), "i % 5 - 2")
+# What the example fills inputs with: whole numbers with 0 and 1, which indices, tokens and masks may be;
+# floats that C has are -2 to 2. 0x3f80 is 1 as bf16.
+_VALUES = {name: "i % 5 - 2" for name in FLOATS if not FORMATS[name].named} | {"bf16": "i % 2 * 0x3f80"}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from tiling.dtypes.formats import COMPUTED, FLOAT, FORMATS, SIGNED
 # By the numbers of `onnx.TensorProto`.
 DTYPES = {each.onnx: name for name, each in FORMATS.items() if each.onnx}
 # By NumPy's names, and by the names of ml_dtypes for dtypes that NumPy lacks.
-OF_NUMPY = {FORMATS[name].named or FORMATS[name].numpy: name for name in DTYPES.values()}
+OF_NUMPY = {FORMATS[name].elsewhere: name for name in DTYPES.values()}
 _UNCOMPUTED = {name: FORMATS[name] for name in DTYPES.values() if name not in COMPUTED}
 FLOATS_OF_BITS = tuple(name for name, each in _UNCOMPUTED.items() if each.kind == FLOAT)
 # The least and the largest whole number.

@@ -21,7 +21,7 @@ onnx = pytest.importorskip("onnx")
 def test_a_format_is_what_the_libraries_say(name):
     form = FORMATS[name]
     kind = np.dtype(getattr(ml_dtypes, form.named) if form.named else form.numpy)
-    assert np.dtype(form.numpy).itemsize == form.bytes
+    assert np.dtype(form.numpy).itemsize == form.bytes and kind.name == form.elsewhere
     if form.whole:
         limits = ml_dtypes.iinfo(kind)
         assert (limits.min, limits.max, limits.bits) == (*form.ends, form.bits)

@@ -37,6 +37,11 @@ class Format:
         return -(-self.bits // 8)
 
     @property
+    def elsewhere(self) -> str:
+        """What other libraries call it."""
+        return self.named or self.numpy
+
+    @property
     def whole(self) -> bool:
         return self.kind in (SIGNED, UNSIGNED)
 

@@ -16,10 +16,10 @@ from bench.peers.cpu.torch_cpu import Calls
 from bench.peers.interface.peer import Peer, Prepared
 from bench.peers.interface.versions import installed
 from gpu.runtime.machine.driver import no_gpu
+from tiling.dtypes.formats import FORMATS
 from tiling.dtypes.products import OUTPUT_DTYPE
 from tiling.problem import Problem
 
-DTYPES = {"f32": "float32", "tf32": "float32", "f16": "float16", "bf16": "bfloat16"}
 # Before each sample the GPU idles for this many of its clock ticks, some 0.2 ms: longer than Python needs to queue a
 # call, so that the events stand right before and after the kernel and no launch is timed.
 HEAD_START = 400_000
@@ -79,7 +79,7 @@ def tensor(array: np.ndarray, dtype: str, device: str):
     """float32 as a tensor on the device, rounded to the nearest value of a smaller dtype."""
     import torch
 
-    return torch.from_numpy(array).to(device, getattr(torch, DTYPES[dtype]))
+    return torch.from_numpy(array).to(device, getattr(torch, FORMATS[dtype].elsewhere))
 
 
 def matrices(problem: Problem, a: np.ndarray, b: np.ndarray, device: str) -> tuple:
@@ -87,7 +87,7 @@ def matrices(problem: Problem, a: np.ndarray, b: np.ndarray, device: str) -> tup
     import torch
 
     a, b = tensor(a, problem.dtype, device), tensor(b, problem.dtype, device)
-    c = torch.empty(problem.output.shape, dtype=getattr(torch, DTYPES[problem.output_dtype]), device=device)
+    c = torch.empty(problem.output.shape, dtype=getattr(torch, FORMATS[problem.output_dtype].elsewhere), device=device)
     columns_of_a, columns_of_b = str(problem.broadcast.indices[-1]), str(problem.vector.indices[-1])
     return a.mT if columns_of_a == "m" else a, b.mT if columns_of_b == "k" else b, c
 

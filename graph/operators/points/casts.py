@@ -16,14 +16,6 @@ from graph.model.dtypes import DTYPES, FLOATS_OF_BITS, SHORT, stored
 from graph.model.node import Made, Node, Shape, Text, View, at
 from tiling.dtypes.formats import FLOATS, FORMATS, INTEGERS
 
-_NUMPY = {
-    "f8e4m3fn": ml_dtypes.float8_e4m3fn,
-    "f8e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
-    "f8e5m2": ml_dtypes.float8_e5m2,
-    "f8e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
-    "f8e8m0": ml_dtypes.float8_e8m0fnu,
-    "f4e2m1": ml_dtypes.float4_e2m1fn,
-}
 _RANGES = {name: each.ends for name, each in FORMATS.items() if each.whole and each.bits <= 16}
 
 
@@ -45,8 +37,7 @@ class Codes:
 
 def codes_of(dtype: str, rounding: str = "nearest") -> Codes:
     """The codes of a dtype. rounding: "nearest", or "up" and "down" of powers of 2, which have no zero and no sign."""
-    kind = _NUMPY[dtype]
-    bits = 4 if dtype == "f4e2m1" else 8
+    kind, bits = getattr(ml_dtypes, FORMATS[dtype].named), FORMATS[dtype].bits
     meaning = np.arange(1 << bits, dtype=np.uint8).view(kind).astype(np.float32)
     unsigned = dtype == "f8e8m0"
     values = meaning[: (1 << bits) if unsigned else 1 << (bits - 1)].astype(np.float64)
@@ -137,15 +128,9 @@ def _cast(node: Node) -> Made:
 
 def _bit_cast(node: Node) -> Made:
     wanted = DTYPES.get(node.attribute("to", 0))
-    if wanted is None or not _same_width(wanted, node.dtype()):
+    if wanted is None or FORMATS[wanted].bits != FORMATS[node.dtype()].bits:
         raise node.refuse(f"the bits of {node.dtype()} are not seen as ONNX's type {node.attribute('to')}")
     return View(node.shape(), wanted)
-
-
-def _same_width(*dtypes: str) -> bool:
-    bits = {"bool": 8, "bf16": 16}
-    widths = {bits.get(d) or int("".join(c for c in d.partition("e")[0] if c.isdigit())) for d in dtypes}
-    return len(widths) == 1
 
 
 # --- quantisation
