@@ -143,7 +143,7 @@ def _loops(problem: Problem, options: argparse.Namespace) -> str:
         raise ProblemError("--show-passes prints the loops and nothing else: leave out --json, --explain and --emit")
     target = _target(problem, options, written=True)
     backend = backend_of(target)
-    wanted = known_pass(backend.pass_names, backend.target.name, options.show_passes)
+    wanted = known_pass(backend.pass_names, options.show_passes)
     if options.scheme is None and not target.absent:
         rank_first(backend, [backend.problem(problem)], Console(stderr=True), options.forget)
     recall = not (options.model_only or options.forget)

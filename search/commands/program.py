@@ -104,7 +104,7 @@ def _told_of_gpu(options: argparse.Namespace, program: Sized) -> str:
     from search.evaluator.gpu.programs import GPU_PASS_NAMES, gpu_loops_after
 
     if options.show_passes is not None:
-        return _listed(program, gpu_loops_after(program), GPU_PASS_NAMES, options.target, options.show_passes)
+        return _listed(program, gpu_loops_after(program), GPU_PASS_NAMES, options.show_passes)
     if options.emit:
         writable(options.emit)
     facts: dict[str, Any] = {
@@ -171,11 +171,11 @@ def _loops(program: Sized, target: Target, wanted: str) -> str:
     found = anchored_for(program, target)
     if not isinstance(found, str):
         raise ProblemError(f"--show-passes: the loops of the anchor are those of {found.stores.problem}: ask for these")
-    return _listed(program, loops_after(program, target), PASS_NAMES, target.name, wanted)
+    return _listed(program, loops_after(program, target), PASS_NAMES, wanted)
 
 
-def _listed(program: Sized, forms: list[tuple[str, str]], names: tuple[str, ...], target: str, wanted: str) -> str:
-    return listed(f"# {program.program}", forms, known_pass(names, target, wanted))
+def _listed(program: Sized, forms: list[tuple[str, str]], names: tuple[str, ...], wanted: str) -> str:
+    return listed(f"# {program.program}", forms, known_pass(names, wanted))
 
 
 def _text_of(text: str) -> str:
