@@ -90,5 +90,10 @@ def test_every_function_compiles():
     assert compile_cubin(source, "sm_80").spilled == 0
 
 
-def test_a_kernel_without_an_epilogue_has_no_trace_of_one():
-    assert "epilogue" not in emit_scheme(product_scheme(CONV)).text
+@pytest.mark.parametrize("unrolled, trace", [((2, 2, 2), "E_"), ((2, 2, 1), "epilogue(")], ids=["passes", "pipeline"])
+def test_a_kernel_without_an_epilogue_has_no_trace_of_one(unrolled, trace):
+    plain, fused_in = (
+        emit_scheme(product_scheme(problem, unrolled=unrolled)).text for problem in (CONV, fused(CONV, "y + b"))
+    )
+    assert trace in fused_in
+    assert trace not in plain and "epilogue" not in plain

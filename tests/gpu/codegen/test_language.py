@@ -7,13 +7,13 @@ import re
 import pytest
 
 from cpu.codegen.emit import emit as emit_c
-from gpu.codegen.loops.scheme import emit_scheme
+from gpu.codegen.loops.scheme import emit_scheme, is_loops
 from gpu.codegen.pipeline.instructions import A_MATRICES, B_MATRICES, INSTRUCTIONS, matrix_rows
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.space import limits, schedules, scheme_of
 from microkernels.tile.isa import isa_named
-from tests.support.gpu.cases import product_scheme
+from tests.support.gpu.cases import check_on_twin, product_scheme
 from tiling.loops.lowering.show import show
 from tiling.operators import conv2d, matmul
 from tiling.problem import ProblemError
@@ -100,6 +100,12 @@ def test_a_matrix_instruction_names_every_dim_of_its_tensors():
     pointwise = conv2d(c=32, h=1, w=64, k=16, r=1, s=1, dtype="f16", filters="krsc")
     scheme = parse(pointwise, "T(w,2)@block S(y) T(c,2) S(x, 2) S(w, 2) T(w,2)@warp U(k,2) M(w16k8c16)")
     assert "does not name h n r s" in limits(scheme, DEVICES["H200"])
+    with pytest.raises(SchemeError, match="does not name h n r s"):
+        emit_scheme(scheme)
+    ahead = parse(pointwise, scheme.text.replace("T(c,2)", "T(c,1)").replace("U(k,2)", "U(c,2) U(k,2)"))
+    assert "does not name h n r s" in limits(ahead, DEVICES["H200"])
+    assert is_loops(ahead)  # passes read each dim by itself
+    check_on_twin(ahead)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +128,7 @@ def test_rows_in_shared_memory_are_whole_chunks():
     problem = matmul(m=16, n=64, k=16, dtype="tf32", transpose_a=True)
     scheme = parse(problem, "S(c) T(k,1) S(a, 2) S(b, 2) U(k,2) U(n,8) M(m16n8k8)")
     assert re.search(r"S\(a, 2\): .* no multiple of 128 bytes", limits(scheme, DEVICES["H200"]))
+    assert is_loops(scheme)
 
 
 def test_the_pipeline_follows_from_the_scheme():
