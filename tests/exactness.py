@@ -43,6 +43,8 @@ FAR = {
     "MOST_A_LINE": 1 << 30,
     "LEAST_A_LINE": 0,
     "PREFETCH_DISTANCE": 1,
+    "LOADS_AN_FMA": 1 << 30,
+    "LEAST_IN_TURN": 1,
 }
 
 

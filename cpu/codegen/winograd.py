@@ -7,6 +7,7 @@ block    V = B^T x B of its tiles ──► α² products ──► y = A^T M A,
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -125,13 +126,13 @@ def _packing(winograd: Winograd, symbol: str, scratch: int, loops: list[str]) ->
 def winograd_forms_of(winograd: Winograd, isa: Isa, threads: int) -> Iterator[tuple[str, Kernel]]:
     """The loops of the algorithm after each pass: (name, loops), … Raises SchemeError as `facts` does."""
     _check(winograd)
-    return winograd_forms(winograd, around_facts(winograd, isa, threads), facts_of(winograd.product, isa, False))
+    return winograd_forms(winograd, around_facts(winograd, isa, threads), product_facts(winograd, isa))
 
 
 def winograd_packing_forms_of(winograd: Winograd, isa: Isa, threads: int) -> Iterator[tuple[str, Kernel]]:
     """The loops that pack its weights after each pass: (name, loops), … Raises SchemeError as `facts` does."""
     _check(winograd)
-    around, product = around_facts(winograd, isa, threads), facts_of(winograd.product, isa, False)
+    around, product = around_facts(winograd, isa, threads), product_facts(winograd, isa)
     return winograd_packing_forms(winograd, around, product, weight_groups_of(winograd.product))
 
 
@@ -148,6 +149,11 @@ def around_facts(winograd: Winograd, isa: Isa, threads: int) -> ProductFacts:
     zero = epilogue is not None and compares_with_zero(epilogue)
     lanes = packed_lanes(winograd.product)
     return ProductFacts(winograd.product, winograd.problem, isa, lanes, False, zero, threads, transforms=True)
+
+
+def product_facts(winograd: Winograd, isa: Isa) -> ProductFacts:
+    """What passes need to know of one product. Between two uses of a row of V, all α² points of V are read."""
+    return replace(facts_of(winograd.product, isa, False), in_turn=winograd.alpha**2)
 
 
 def packed_floats(winograd: Winograd) -> int:

@@ -8,6 +8,7 @@ from microkernels.tile.forms import Isa
 from tiling.arrays.access import Access, access_of
 from tiling.arrays.bias import bias_of
 from tiling.loops.lowering.arrays import name_of
+from tiling.loops.lowering.prefetch_plan import Plan, plan_prefetches
 from tiling.problem import Problem
 from tiling.rewrite.copies.strips import strip_of
 from tiling.rewrite.parts import PARTS
@@ -21,6 +22,7 @@ class ProductFacts:
     scheme: in dot groups. problem: as its caller sees it, before any copy of x. packed: how many lanes the packed
     weights fill. stream: whether stores may bypass the caches. zero: whether the epilogue compares with zero. threads:
     how many share a call. transforms: whether the loops are the transforms of Winograd's algorithm around its products.
+    in_turn: how many arrays like x a call reads in turn, one product after the other.
     """
 
     scheme: Scheme
@@ -31,11 +33,17 @@ class ProductFacts:
     zero: bool
     threads: int = 1
     transforms: bool = False
+    in_turn: int = 1
 
     @property
     def access(self) -> Access:
         """How tiles reach x and the output."""
         return access_of(self.scheme.problem)
+
+    @property
+    def prefetches(self) -> tuple[Plan, ...]:
+        """What its tiles prefetch, one plan of each."""
+        return plan_prefetches(self.scheme, self.stream, self.in_turn)
 
     @property
     def parts(self) -> int:

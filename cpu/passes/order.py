@@ -62,7 +62,6 @@ from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tiling.arrays.flat_pixels import passes_gaps
 from tiling.dtypes.products import LANE_BYTES
 from tiling.loops.language import Kernel
-from tiling.loops.lowering.prefetch_plan import plan_prefetches
 from tiling.loops.passes import Pass
 from tiling.loops.walk import is_core, walk
 from tiling.program.dtypes import WIDTH
@@ -132,9 +131,9 @@ PRODUCT: tuple[ProductPass, ...] = (
     ),
     ProductPass(
         "prefetch",
-        lambda kernel, facts: prefetch(kernel, facts.scheme.problem, plan_prefetches(facts.scheme, facts.stream)),
+        lambda kernel, facts: prefetch(kernel, facts.scheme.problem, facts.prefetches),
     ),
-    ProductPass("prefetch rows", lambda kernel, facts: prefetch_rows(kernel, facts.scheme)),
+    ProductPass("prefetch rows", lambda kernel, facts: prefetch_rows(kernel, facts.prefetches)),
     ProductPass(
         "bound pixels",
         lambda kernel, facts: bound_pixels(kernel, facts.scheme.problem),

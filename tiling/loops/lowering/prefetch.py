@@ -2,7 +2,8 @@
 
 Into L2: the next piece of the weights or of x (`pieces`), the next panel of x that is read in place (`next_panel`), the
 lines of y that a transposed tile stores to (`outputs`), and those that the next tile stores to (`next_outputs`).
-Into L1: weights that stream past it (`streams_past_l1`), and lines of x that lie far apart (`apart`).
+Into L1: weights that stream past it (`streams_past_l1`), and lines of x that lie far apart (`apart`). `prefetch_rows`
+has the rows of x that the next tile alone reads.
 """
 
 from __future__ import annotations
@@ -28,8 +29,12 @@ PREFETCH_DISTANCE = 8
 # FMAs of a vector between two prefetches, at most; they take some 500 cycles. Beyond, the wait for a line hardly shows:
 # with a line every 300 FMAs yolo9000:Y2 gains 7 %, with one every 600 Y4 loses 1 %, with one every 1300 Y8 loses 1 %.
 MOST_A_LINE = 1024
-
-
+# Loads that a core starts for each FMA of vectors: two of each in a cycle. Tiles whose steps have no room for one more
+# lose by the next rows of x: products of 16 columns in 22 to 24 rows took 1.02 to 1.04 times as long (decision 055).
+LOADS_AN_FMA = 1
+# Arrays like x that a call reads in turn, at least, where the next rows are asked for. Winograd's algorithm has 16 or
+# 36. Six products of one x of 1.6 to 11 MB gain nothing: 0.996 to 1.007 times the time (decision 055).
+LEAST_IN_TURN = 2
 # FMAs of a vector for each prefetched line of y, at least. `python -m bench.prefetch --layout nchw` on Sapphire Rapids,
 # into L2: with 108 to 864 FMAs yolo9000:Y2 gains 4 % (28 % with h innermost), Y4 5 %, Y8 and Y12 nothing. With 55
 # resnet18:R1 loses 2 %.

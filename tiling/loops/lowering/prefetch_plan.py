@@ -24,6 +24,7 @@ from tiling.loops.lowering.prefetch import (
     pieces,
     streams_past_l1,
 )
+from tiling.loops.lowering.prefetch_rows import NextRows, next_rows
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 
@@ -35,10 +36,11 @@ class Plan:
     pieces: the next weights and rows of x, line by line with a cursor. past_l1: "w", "x" (in a panel) or "": packed
     vectors of a later step, into L1. apart: lines of x of a later step that lie far apart, into L1. next_panel: the
     panel of x beside this one. outputs: lines of y that this tile stores to. next_outputs: lines of y that the next
-    tile stores to.
+    tile stores to. next_rows: rows of x that the next tile alone reads, into L1.
 
-    The model prices prefetches into L2. Those into L1, `past_l1` and `apart`, cost 0: six more in each step take no
-    measurable time, and 29 pairs of kernels with and without them are as the model expects (decision 016).
+    The model prices prefetches into L2. Those into L1, `past_l1`, `apart` and `next_rows`, cost 0: six more in each
+    step take no measurable time where the tile has two vectors or more, and 29 pairs of kernels with and without them
+    are as the model expects. 28 rows of one vector take 8 % longer with six (decision 016).
     """
 
     tile: Around
@@ -48,6 +50,7 @@ class Plan:
     next_panel: NextPanel | None
     next_outputs: NextOutputs | None
     outputs: Places
+    next_rows: NextRows | None
 
     @property
     def prefetched_to_l2(self) -> frozenset[str]:
@@ -56,12 +59,15 @@ class Plan:
         return frozenset(found | ({"y"} if self.next_outputs or self.outputs else set()))
 
 
-def plan_prefetches(scheme: Scheme, stream: bool = False) -> tuple[Plan, ...]:
-    """The plan of every register tile of a scheme, in the order of its text. stream: stores may bypass the caches."""
-    return tuple(_of_tile(scheme.problem, tile, stream) for tile in tiles(nest_of(scheme)))
+def plan_prefetches(scheme: Scheme, stream: bool = False, in_turn: int = 1) -> tuple[Plan, ...]:
+    """The plan of every register tile of a scheme, in the order of its text.
+
+    stream: stores may bypass the caches. in_turn: how many arrays like x a call reads in turn.
+    """
+    return tuple(_of_tile(scheme.problem, tile, stream, in_turn) for tile in tiles(nest_of(scheme)))
 
 
-def _of_tile(problem: Problem, tile: Around, stream: bool) -> Plan:
+def _of_tile(problem: Problem, tile: Around, stream: bool, in_turn: int) -> Plan:
     return Plan(
         tile,
         pieces(problem, tile),
@@ -70,6 +76,7 @@ def _of_tile(problem: Problem, tile: Around, stream: bool) -> Plan:
         next_panel(problem, tile),
         None if stream else next_outputs(problem, tile),
         () if stream else outputs(problem, tile),
+        next_rows(problem, tile, in_turn),
     )
 
 
