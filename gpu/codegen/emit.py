@@ -1,4 +1,4 @@
-"""A scheme as the text of a CUDA kernel: emit(scheme) -> Source.
+"""A pipeline as the text of a CUDA kernel: emit(scheme) -> Source.
 
 NVRTC compiles the text behind ptx.cuh, and the CPU twin runs the same text behind twin.h. The modules that this one
 calls do the arithmetic; the templates only lay out names.
@@ -70,19 +70,12 @@ def is_pipeline(scheme: Scheme) -> bool:
     return True
 
 
-def is_written_here(scheme: Scheme) -> bool:
-    """Whether `emit` writes a scheme that is a pipeline. Passes make those that load fragments ahead.
-
-    The others of mma.sync have rows that threads gather, or parts of steps load their own fragments before they copy.
-    """
-    return not pipeline_of(scheme).preloads
-
-
 def emit(scheme: Scheme) -> Source:
-    """The CUDA text of a scheme. Raises SchemeError for a scheme that is not a GPU pipeline that is written here."""
+    """The CUDA text of a scheme as a pipeline, also where passes make its kernel (`gpu.codegen.loops.scheme.maker_of`).
+
+    Raises SchemeError for a scheme that no pipeline reads.
+    """
     pipeline = pipeline_of(scheme)
-    if not is_written_here(scheme):
-        raise SchemeError(f"{scheme.text}: passes make this kernel, by gpu.codegen.loops.scheme.emit_scheme")
     inputs = (Operand(pipeline, 0), Operand(pipeline, 1))
     maps = check_inputs(pipeline, inputs)
     problem = scheme.problem

@@ -1,6 +1,8 @@
-"""The CUDA text of a scheme that passes make.
+"""The CUDA text of a scheme, and who makes it.
 
+maker_of(scheme) -> str              PASSES, or PIPELINE
 emit_scheme(scheme) -> Source        of any scheme for a GPU
+emit_loops(scheme) -> Source         of one that passes make
 """
 
 from __future__ import annotations
@@ -8,8 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu.codegen.copies.tensor_map import TensorMap
-from gpu.codegen.emit import VERSION, emit, is_pipeline, is_written_here
+from gpu.codegen.emit import VERSION, emit
 from gpu.codegen.loops.emit import emit_launch
+from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.codegen.program import Source
 from gpu.passes.check_scheme import check_scheme
 from gpu.passes.facts.reading import elements
@@ -25,27 +28,43 @@ from tiling.loops.language import Alloc, CopyBox, Kernel
 from tiling.loops.lowering.show import show
 from tiling.loops.walk import walk
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import Matrix, SchemeError
+from tiling.scheme.specifiers import Matrix, SchemeError, Tile
 from tiling.text.symbol import symbol_of
 
+PASSES, PIPELINE = "passes", "a pipeline"
 MOST_SHARED = 227 << 10  # bytes that a block of the largest GPU may have
 
 
-def is_loops(scheme: Scheme) -> bool:
-    """Whether passes make the kernel and not a pipeline.
+def maker_of(scheme: Scheme) -> str:
+    """Who makes the kernel of a scheme: PASSES, or a PIPELINE of `gpu.codegen.emit`.
 
-    They do for one stage, for warpgroups that read boxes of their inputs, for warps that load fragments ahead, and for
-    schemes that no pipeline reads.
+    Where both can, passes make that of warpgroups, and of warps that load the next fragments while they multiply.
+    Raises SchemeError for a scheme that neither takes, with their reasons.
     """
-    if not isinstance(scheme.specifiers[-1], Matrix) or is_staged_once(scheme):
-        return True
-    if is_pipeline(scheme) and not is_of_warpgroups(scheme):
-        return not is_written_here(scheme)
+    pipeline, unread = None, None
+    try:
+        pipeline = pipeline_of(scheme)
+    except SchemeError as error:
+        unread = error
+    if pipeline and not pipeline.preloads and not is_of_warpgroups(scheme):
+        return PIPELINE
     try:
         check_scheme(scheme)
-    except SchemeError:
-        return False  # a pipeline takes the scheme, or raises the error
-    return True
+    except SchemeError as error:
+        if unread:
+            raise SchemeError(_refusal(scheme, unread, error)) from None
+        return PIPELINE
+    return PASSES
+
+
+def _refusal(scheme: Scheme, unread: SchemeError, unmade: SchemeError) -> str:
+    """Why no pipeline reads a scheme, or why passes do not make it: both where the scheme may be meant for either."""
+    if not isinstance(scheme.specifiers[-1], Matrix) or is_staged_once(scheme):
+        return str(unmade)
+    clusters = any(isinstance(s, Tile) and s.worker == "cluster" for s in scheme.specifiers)
+    if is_of_warpgroups(scheme) and not clusters:
+        return f"{unread}; passes do not make it either: {unmade}"
+    return str(unread)
 
 
 def emit_scheme(scheme: Scheme) -> Source:
@@ -53,7 +72,7 @@ def emit_scheme(scheme: Scheme) -> Source:
 
     Raises SchemeError for a scheme that is neither.
     """
-    return emit_loops(scheme) if is_loops(scheme) else emit(scheme)
+    return emit_loops(scheme) if maker_of(scheme) == PASSES else emit(scheme)
 
 
 def emit_loops(scheme: Scheme) -> Source:

@@ -1,6 +1,6 @@
 """Checks that passes can make a GPU kernel of a valid scheme that ends with a warp's matrix instruction.
 
-is_staged_once(scheme) -> bool       whether it has one stage, as every pipeline wants
+is_staged_once(scheme) -> bool       whether no input has several stages, which every pipeline wants
 check_matrix(scheme)                 raises SchemeError where the instruction does not fit
 """
 
@@ -17,7 +17,7 @@ from tiling.scheme.specifiers import Lambda, Matrix, SchemeError, Stage, Tile, U
 
 
 def is_staged_once(scheme: Scheme) -> bool:
-    """Whether no input has more stages than one, as every pipeline wants."""
+    """Whether no input has several stages, which every pipeline wants."""
     workers = {s.worker for s in scheme.specifiers if isinstance(s, Tile)}
     stages = [s for s in scheme.specifiers if isinstance(s, Stage)]
     return all(s.depth == 1 for s in stages) and workers.isdisjoint({"warpgroup", "cluster"})

@@ -61,6 +61,8 @@ def _check_order(scheme: Scheme, axes: tuple[str, str, str]) -> None:
         ("U", lambda s: isinstance(s, Unroll) and s.dim in axes and s.factor is not None, range(99)),
     )
     left = list(scheme.specifiers[:-1])
+    if left and _loops(left[0], "block") and _loops_over(left[0], problem.reductions):
+        raise SchemeError(f"{left[0]}: blocks share no sums of warpgroups; use a warp's instruction")
     for name, fits, counts in kinds:
         count = 0
         while left and fits(left[0]):

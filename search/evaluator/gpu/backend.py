@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cpu.kernel.export import ExportError
 from gpu.codegen.emit import is_pipeline
-from gpu.codegen.loops.scheme import emit_scheme, is_loops
+from gpu.codegen.loops.scheme import PASSES, emit_scheme, maker_of
 from gpu.codegen.pipeline.reading import is_product
 from gpu.codegen.pipeline.stages import REGISTERS
 from gpu.model.devices import Device, device_named
@@ -102,13 +102,13 @@ class GpuBackend:
 
     def parsed(self, problem: Problem, text: str) -> Scheme:
         scheme = direct(parse(problem, text))
-        why = limits(scheme, self.device) if is_pipeline(scheme) or not is_loops(scheme) else self._too_large(scheme)
+        why = limits(scheme, self.device) if is_pipeline(scheme) else self._too_large(scheme)
         if why:
             raise SchemeError(f"{scheme.text}: {why}")
         return scheme
 
     def _too_large(self, scheme: Scheme) -> str:
-        """Why a scheme of one stage does not fit the device; empty where it does."""
+        """Why a scheme that no pipeline reads is no kernel, or does not fit the device; empty where it does."""
         try:
             self._predicted(scheme)
         except ValueError as error:
@@ -191,7 +191,7 @@ class GpuBackend:
 
     def passes(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
         found = direct(scheme)
-        if not is_loops(found):
+        if maker_of(found) != PASSES:
             raise SchemeError(f"{found.text}: a pipeline writes this kernel, not passes")
         return ((name, listing(kernel)) for name, kernel in scheme_forms(found))
 

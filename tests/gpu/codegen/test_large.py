@@ -9,7 +9,7 @@ import re
 import pytest
 
 from cpu.runtime.compiler.library import load
-from gpu.codegen.loops.scheme import emit_scheme, is_loops
+from gpu.codegen.loops.scheme import PASSES, emit_scheme, maker_of
 from gpu.codegen.pipeline.reading import pipeline_of
 from tests.support.gpu.cases import product_scheme, tma_scheme
 from tiling.epilogue import fused
@@ -48,7 +48,7 @@ def test_a_batch_may_have_more_elements_than_32_bits_count(scheme, arrays):
 
 def test_a_batch_of_a_kernel_by_passes_may_have_more_elements_than_32_bits_count():
     scheme = product_scheme(BATCHED)
-    assert is_loops(scheme)
+    assert maker_of(scheme) == PASSES
     problem, text = scheme.problem, emit_scheme(scheme).text
     ((type_of, number),) = re.findall(r"const ([\w ]+) l = (.*);", text)
     (threads,) = re.findall(r"const (int) block = .*, thread = thread_number\(\)", text)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpu.codegen.loops.scheme import emit_loops, emit_scheme, is_loops
+from gpu.codegen.loops.scheme import PASSES, PIPELINE, emit_loops, emit_scheme, maker_of
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.loops import predict_loops
@@ -23,6 +23,7 @@ from tiling.loops.meaning.memory import Fault
 from tiling.loops.meaning.workers import Race
 from tiling.loops.walk import walk, with_blocks
 from tiling.operators import conv2d, in_layout, matmul
+from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 
 RINGS = ["matrices in a ring", "matrices in a ring, threads copy", "matrices loaded ahead"]
@@ -64,11 +65,17 @@ def test_loops_outside_are_free(problem, text):
 
 def test_passes_make_what_loads_fragments_ahead():
     problem = matmul(m=64, n=64, k=64, dtype="f16")
-    assert is_loops(product_scheme(problem)) and is_loops(product_scheme(fused(problem, "y + b")))
-    assert not is_loops(product_scheme(problem, unrolled=(2, 2, 1)))  # a step of one part
-    assert not is_loops(product_scheme(matmul(m=64, n=64, k=63, dtype="f16")))  # rows that threads gather
-    assert is_loops(wgmma_scheme(problem))  # warpgroups, whose boxes a warp of its own copies
-    assert not is_loops(parse(problem, product_scheme(problem, depth=3).text.replace("S(a, 3)", "S(a, 2)")))  # neither
+    assert maker_of(product_scheme(problem)) == maker_of(product_scheme(fused(problem, "y + b"))) == PASSES
+    assert maker_of(product_scheme(problem, unrolled=(2, 2, 1))) == PIPELINE  # a step of one part
+    assert maker_of(product_scheme(matmul(m=64, n=64, k=63, dtype="f16"))) == PIPELINE  # rows that threads gather
+    assert maker_of(wgmma_scheme(problem)) == PASSES  # warpgroups, whose boxes a warp of its own copies
+
+
+def test_what_neither_makes_is_refused():
+    problem = matmul(m=64, n=64, k=64, dtype="f16")
+    scheme = parse(problem, product_scheme(problem, depth=3).text.replace("S(a, 3)", "S(a, 2)"))
+    with pytest.raises(SchemeError, match="give both the same depth"):
+        maker_of(scheme)
 
 
 @pytest.mark.slow
@@ -178,7 +185,7 @@ SHORT = [
 @pytest.mark.parametrize("problem, device", SHORT, ids=str)
 def test_words_are_loaded_ahead_where_the_pipeline_says_so_however_few_steps_there_are(problem, device):
     """With fewer steps than stages all tiles are filled before the first step. A step alone is no loop."""
-    of_warps = [s for s in candidates(problem, DEVICES[device]) if "@warpgroup" not in s.text and is_loops(s)]
+    of_warps = [s for s in candidates(problem, DEVICES[device]) if "@warpgroup" not in s.text and maker_of(s) == PASSES]
     steps = {pipeline_of(s).steps < pipeline_of(s).depth for s in of_warps}
     assert True in steps
     for scheme in of_warps:

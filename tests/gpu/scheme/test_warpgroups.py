@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpu.codegen.emit import emit
-from gpu.codegen.loops.scheme import emit_loops, emit_scheme, is_loops
+from gpu.codegen.loops.scheme import PASSES, PIPELINE, emit_loops, emit_scheme, maker_of
 from gpu.model.devices import DEVICES
 from gpu.model.loops import predict_loops
 from gpu.model.space import limits
@@ -60,7 +60,7 @@ def test_every_form_computes_the_same(name):
 )
 def test_products_are_exact(problem, options):
     scheme = wgmma_scheme(problem, **options)
-    assert is_loops(scheme) and on_twin(scheme, emit_scheme(scheme), seeds=(1, 2))
+    assert maker_of(scheme) == PASSES and on_twin(scheme, emit_scheme(scheme), seeds=(1, 2))
 
 
 def test_one_warp_copies_and_the_others_multiply():
@@ -178,7 +178,7 @@ TEXT = "T(m,2)@block S(c) T(k,4) S(a, 3) S(b, 3) T(n,2)@warpgroup U(k,4) M(m64n6
         (PRODUCT, TEXT.replace("(a, 3)", "(a)").replace("(b, 3)", "(b)"), "the same 2 or more stages"),
         (PRODUCT, TEXT.replace("T(k,4)", "T(k,8)").replace("U(k,4)", "U(k,2)"), r"use U\(k,4\)"),
         (PRODUCT, TEXT.replace("T(n,2)@warpgroup", "T(n,2)@warp"), r"T@warpgroup is missing"),
-        (PRODUCT, "T(k,2)@block " + TEXT.replace("T(k,4)", "T(k,2)"), r"S\(c\) is missing"),
+        (PRODUCT, "T(k,2)@block " + TEXT.replace("T(k,4)", "T(k,2)"), r"T\(k,2\)@block: blocks share no sums"),
         (PRODUCT, TEXT.replace("T(k,4)", "T(k,2) T(k,2)"), r"T\(k,steps\) is missing"),
         (
             PRODUCT,
@@ -216,14 +216,24 @@ def test_what_warpgroups_cannot_run_is_refused(problem, text, words):
 
 def test_a_pipeline_takes_what_the_copy_engine_cannot():
     for problem in (matmul(m=200, n=100, k=301, dtype="f16"), CONV):
-        assert not is_loops(wgmma_scheme(problem))
+        assert maker_of(wgmma_scheme(problem)) == PIPELINE
+
+
+def test_a_refusal_names_the_reasons_of_both():
+    """No pipeline of wgmma has two stages, and passes split no sum of warpgroups."""
+    problem = matmul(m=128, n=64, k=512, dtype="f16", transpose_b=True)
+    text = wgmma_scheme(problem, depth=2).text.replace("T(k,8)", "T(k,4)")
+    with pytest.raises(SchemeError, match=r"use at least 3; passes .* T\(k,2\)@block: blocks share no sums"):
+        emit_scheme(parse(problem, f"T(k,2)@block {text}"))
+    three = parse(problem, f"T(k,2)@block {text.replace(', 2)', ', 3)')}")
+    assert maker_of(three) == PIPELINE and on_twin(three, emit_scheme(three))
 
 
 def test_rings_of_two_stages_and_tf32_need_no_clusters():
     """No pipeline reads them, as threads that copy neither round nor get far enough ahead."""
     for dtype, depth in (("f16", 2), ("tf32", 3)):
         scheme = wgmma_scheme(matmul(m=100, n=64, k=200, dtype=dtype, transpose_b=True), depth=depth)
-        assert limits(scheme, DEVICES["H200"]) and is_loops(scheme)
+        assert limits(scheme, DEVICES["H200"]) and maker_of(scheme) == PASSES
 
 
 def test_the_model_knows_the_threads_and_the_rate_of_warpgroups():

@@ -1,4 +1,4 @@
-"""Schemes of one stage, of every kind that passes know: small ones that the interpreter runs too."""
+"""Schemes that passes make, of every kind that passes know: small ones that the interpreter runs too."""
 
 from __future__ import annotations
 

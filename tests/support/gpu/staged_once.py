@@ -13,7 +13,7 @@ EPILOGUE = "relu(y + bias[n]) + z[m,n]"
 
 
 def staged_once(problem, **options):
-    """A scheme of one stage, and the same of two, which a pipeline writes."""
+    """A scheme of one stage, and the same of two stages."""
     two = product_scheme(problem, depth=2, **options)
     return parse(problem, two.text.replace(", 2)", ")")), two
 
