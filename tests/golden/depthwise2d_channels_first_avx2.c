@@ -50,9 +50,6 @@ static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 /* The 1 lanes used of a block of 1 rows: a lane counts where its sign bit is set. */
 static const int first_1_lanes[8] = {-1, 0, 0, 0, 0, 0, 0, 0};
 #define FIRST_1 _mm256_loadu_si256((const __m256i *)first_1_lanes)
-/* The 5 lanes used of a block of 5 rows: a lane counts where its sign bit is set. */
-static const int first_5_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
-#define FIRST_5 _mm256_loadu_si256((const __m256i *)first_5_lanes)
 /* Blocks of a tile are transposed before they are stored: t[j] gets point j of every row. Neighbours are interleaved,
  * single lanes and pairs within 128 bits, then 128 bits move as a whole. */
 #ifdef __clang__

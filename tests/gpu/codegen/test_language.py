@@ -7,7 +7,7 @@ import re
 import pytest
 
 from cpu.codegen.emit import emit as emit_c
-from gpu.codegen.loops.scheme import emit_scheme, is_loops
+from gpu.codegen.loops.scheme import PASSES, emit_scheme, maker_of
 from gpu.codegen.pipeline.instructions import A_MATRICES, B_MATRICES, INSTRUCTIONS, matrix_rows
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
@@ -104,7 +104,7 @@ def test_a_matrix_instruction_names_every_dim_of_its_tensors():
         emit_scheme(scheme)
     ahead = parse(pointwise, scheme.text.replace("T(c,2)", "T(c,1)").replace("U(k,2)", "U(c,2) U(k,2)"))
     assert "does not name h n r s" in limits(ahead, DEVICES["H200"])
-    assert is_loops(ahead)  # passes read each dim by itself
+    assert maker_of(ahead) == PASSES  # passes read each dim by itself
     check_on_twin(ahead)
 
 
@@ -128,7 +128,7 @@ def test_rows_in_shared_memory_are_whole_chunks():
     problem = matmul(m=16, n=64, k=16, dtype="tf32", transpose_a=True)
     scheme = parse(problem, "S(c) T(k,1) S(a, 2) S(b, 2) U(k,2) U(n,8) M(m16n8k8)")
     assert re.search(r"S\(a, 2\): .* no multiple of 128 bytes", limits(scheme, DEVICES["H200"]))
-    assert is_loops(scheme)
+    assert maker_of(scheme) == PASSES
 
 
 def test_the_pipeline_follows_from_the_scheme():
