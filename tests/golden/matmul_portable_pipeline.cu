@@ -17,7 +17,7 @@
  * W is b[k, n] of 56 x 24
  * Y is c[m, n] of 40 x 24
  */
-KERNEL(128, 6) matmul_f16_m40_n24_k56(const unsigned short *__restrict__ X, const unsigned short *__restrict__ W, unsigned short *__restrict__ Y)
+KERNEL(128, 5) matmul_f16_m40_n24_k56(const unsigned short *__restrict__ X, const unsigned short *__restrict__ W, unsigned short *__restrict__ Y)
 {
     const int block = block_number(), warp = warp_number(), thread = thread_number(), member = member_number();
     const int m_2 = 64 * block;
@@ -38,45 +38,79 @@ KERNEL(128, 6) matmul_f16_m40_n24_k56(const unsigned short *__restrict__ X, cons
         }
     }
     unsigned short *const X_tile = SHARED(unsigned short, 0);
-    unsigned short *const W_tile = SHARED(unsigned short, 12288);
+    unsigned short *const W_tile = SHARED(unsigned short, 8192);
     #pragma unroll 1
     for (int ahead = 0; ahead < 64; ahead += 32) {
-        #pragma unroll 1
-        for (int element = 8 * thread; element < 2048; element += 1024) {
-            copy_async_16(X_tile + 2048 * (ahead / 32 % 3) + 32 * (element / 32) + 8 * ((element % 32 / 8) ^ (element / 32 % 8 / 2)), X + 56 * m_1 + 56 * (element / 32) + ahead + element % 32, m_1 + element / 32 < 40 && ahead + element % 32 < 56);
+        #pragma unroll
+        for (int round = 0; round < 2048; round += 1024) {
+            copy_async_16(X_tile + 2048 * (ahead / 32 % 2) + 32 * (8 * thread / 32) + 32 * (round / 32) + 8 * ((8 * thread % 32 / 8) ^ (8 * thread / 32 % 8 / 2)), X + 56 * m_1 + 56 * (8 * thread / 32) + 56 * (round / 32) + ahead + 8 * thread % 32, m_1 + 8 * thread / 32 + round / 32 < 40 && ahead + 8 * thread % 32 < 56);
         }
-        #pragma unroll 1
-        for (int element = 8 * thread; element < 1024; element += 1024) {
-            copy_async_16(W_tile + 1024 * (ahead / 32 % 3) + 32 * (element / 32) + 8 * ((element % 32 / 8) ^ (element / 32 % 8 / 2)), W + 24 * ahead + 24 * (element / 32) + n_1 + element % 32, n_1 + element % 32 < 24 && ahead + element / 32 < 56);
+        #pragma unroll
+        for (int round = 0; round < 1024; round += 1024) {
+            copy_async_16(W_tile + 1024 * (ahead / 32 % 2) + 32 * (8 * thread / 32) + 32 * (round / 32) + 8 * ((8 * thread % 32 / 8) ^ (8 * thread / 32 % 8 / 2)), W + 24 * ahead + 24 * (8 * thread / 32) + 24 * (round / 32) + n_1 + 8 * thread % 32, n_1 + 8 * thread % 32 < 24 && ahead + 8 * thread / 32 + round / 32 < 56);
         }
         cp_async_commit();
     }
+    unsigned X_part[2][2][4];
+    unsigned W_part[2][2][2];
+    cp_async_wait(1);
+    __syncthreads();
+    {
+        const int m = 32 * (warp / 2) + m_1;
+        const int n = 16 * (warp % 2) + n_1;
+        #pragma unroll
+        for (int m_u = 0; m_u < 32; m_u += 16) {
+            get_matrices(X_part[0][m_u / 16], X_tile + 32 * m + 32 * m_u + 256 * (member / 8 % 2) - 32 * m_1 + 32 * (member % 8) + 8 * ((member / 8 / 2) ^ (member % 8 / 2)));
+        }
+        #pragma unroll
+        for (int n_u = 0; n_u < 16; n_u += 16) {
+            get_matrices_across(W_part[0][n_u / 8], W_tile + 256 * (member / 8 % 2) + 32 * (member % 8) + 8 * (((n + n_u + 8 * (member / 8 / 2) - n_1) / 8) ^ (member % 8 / 2)));
+        }
+    }
     #pragma unroll 1
     for (int k = 0; k < 64; k += 32) {
-        cp_async_wait(1);
+        {
+            const int m = 32 * (warp / 2) + m_1;
+            const int n = 16 * (warp % 2) + n_1;
+            #pragma unroll
+            for (int m_u = 0; m_u < 32; m_u += 16) {
+                get_matrices(X_part[1][m_u / 16], X_tile + 2048 * (k / 32 % 2) + 32 * m + 32 * m_u + 256 * (member / 8 % 2) - 32 * m_1 + 32 * (member % 8) + 8 * ((member / 8 / 2 + 2) ^ (member % 8 / 2)));
+            }
+            #pragma unroll
+            for (int n_u = 0; n_u < 16; n_u += 16) {
+                get_matrices_across(W_part[1][n_u / 8], W_tile + 1024 * (k / 32 % 2) + 256 * (member / 8 % 2) + 32 * (member % 8) + 8 * (((n + n_u + 8 * (member / 8 / 2) - n_1) / 8) ^ (member % 8 / 2)) + 512);
+            }
+        }
         cp_async_commit();
+        {
+            const int m = 32 * (warp / 2) + m_1;
+            const int n = 16 * (warp % 2) + n_1;
+            #pragma unroll
+            for (int m_u = 0; m_u < 32; m_u += 16) {
+                #pragma unroll
+                for (int n_u = 0; n_u < 16; n_u += 8) {
+                    mma_m16n8k16_f16(acc[m_u / 16][n_u / 8], X_part[0][m_u / 16], W_part[0][n_u / 8]);
+                }
+            }
+        }
+        cp_async_wait(1);
         __syncthreads();
         {
             const int m = 32 * (warp / 2) + m_1;
             const int n = 16 * (warp % 2) + n_1;
             #pragma unroll
-            for (int k_u = 0; k_u < 32; k_u += 16) {
-                unsigned X_part[2][4];
-                unsigned W_part[2][2];
+            for (int m_u = 0; m_u < 32; m_u += 16) {
+                get_matrices(X_part[0][m_u / 16], X_tile + 2048 * (((k + 32) / 32) % 2) + 32 * m + 32 * m_u + 256 * (member / 8 % 2) - 32 * m_1 + 32 * (member % 8) + 8 * ((member / 8 / 2) ^ (member % 8 / 2)));
+            }
+            #pragma unroll
+            for (int n_u = 0; n_u < 16; n_u += 16) {
+                get_matrices_across(W_part[0][n_u / 8], W_tile + 1024 * (((k + 32) / 32) % 2) + 256 * (member / 8 % 2) + 32 * (member % 8) + 8 * (((n + n_u + 8 * (member / 8 / 2) - n_1) / 8) ^ (member % 8 / 2)));
+            }
+            #pragma unroll
+            for (int m_u = 0; m_u < 32; m_u += 16) {
                 #pragma unroll
-                for (int m_u = 0; m_u < 32; m_u += 16) {
-                    get_matrices(X_part[m_u / 16], X_tile + 2048 * (k / 32 % 3) + 32 * m + 32 * m_u + 256 * (member / 8 % 2) - 32 * m_1 + 32 * (member % 8) + 8 * (((k_u + 8 * (member / 8 / 2)) / 8) ^ (member % 8 / 2)));
-                }
-                #pragma unroll
-                for (int n_u = 0; n_u < 16; n_u += 16) {
-                    get_matrices_across(W_part[n_u / 8], W_tile + 1024 * (k / 32 % 3) + 32 * k_u + 256 * (member / 8 % 2) + 32 * (member % 8) + 8 * (((n + n_u + 8 * (member / 8 / 2) - n_1) / 8) ^ (member % 8 / 2)));
-                }
-                #pragma unroll
-                for (int m_u = 0; m_u < 32; m_u += 16) {
-                    #pragma unroll
-                    for (int n_u = 0; n_u < 16; n_u += 8) {
-                        mma_m16n8k16_f16(acc[m_u / 16][n_u / 8], X_part[m_u / 16], W_part[n_u / 8]);
-                    }
+                for (int n_u = 0; n_u < 16; n_u += 8) {
+                    mma_m16n8k16_f16(acc[m_u / 16][n_u / 8], X_part[1][m_u / 16], W_part[1][n_u / 8]);
                 }
             }
         }
