@@ -83,7 +83,10 @@ def test_a_peer_of_a_gpu_is_not_compared_with_kernels_of_the_cpu(no_work, capsys
 def test_an_unknown_peer_exits_2_with_a_sentence(no_work, capsys):
     assert command.main(["--peers", "onednnn"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("there is no peer 'onednnn'; there are") and said.count("\n") == 1
+    assert (
+        said.startswith("there is no peer 'onednnn' (did you mean onednn or onednn-nchw?); there are")
+        and said.count("\n") == 1
+    )
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gpu.passes.facts.accesses import moved
-from gpu.passes.facts.reading import buffers_of
+from gpu.passes.facts.reading import buffers_of, elements
 from gpu.passes.facts.registers import PARTS, fit, held, staging
 from gpu.passes.facts.workers import THREADS_OF_BLOCK, WARP, WARP_SIZE, WARPS_OF_BLOCK
 from tiling.loops.index import Index, constant, variable
@@ -67,7 +67,8 @@ from tiling.loops.walk import walk, with_blocks
 def load_ahead(kernel: Kernel) -> Kernel:
     """The kernel, whose warps load ahead."""
     buffers = buffers_of(kernel)
-    tiles = {name: buffer for name, buffer in buffers.items() if buffer.memory == "shared"}
+    # What has one element is no tile: the threads of a block that shares a sum tell each other a number there.
+    tiles = {name: buffer for name, buffer in buffers.items() if buffer.memory == "shared" and elements(buffer) > 1}
     by_threads = any(isinstance(s, Store) and s.buffer in tiles for s in walk(kernel.body))
     (sums,) = (buffer for name, buffer in buffers.items() if name.partition("_")[0] == ACCUMULATORS)  # of one tile
 

@@ -192,7 +192,7 @@ def test_machine_code_that_the_driver_refuses(fake_device, monkeypatch, status, 
 
 def test_a_kernel_that_needs_too_much_shared_memory(fake_device, monkeypatch):
     monkeypatch.setitem(H200_TELLS, "sharedMemPerBlockOptin", 1000)
-    with pytest.raises(DeviceError, match="needs 24576 bytes of shared memory for a block, NVIDIA H200 has 1000"):
+    with pytest.raises(DeviceError, match="needs 16384 bytes of shared memory for a block, NVIDIA H200 has 1000"):
         load(product_scheme(PROBLEM, unrolled=(2, 4, 2)))
 
 
