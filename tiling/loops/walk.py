@@ -90,3 +90,9 @@ def for_each_worker(body: Body, change: Callable[[Body], Body]) -> Body:
     if isinstance(last, Team) or is_core(last):
         return (*before, with_blocks(last, lambda block: for_each_worker(block, change)))
     return change(body)
+
+
+def buffers_of(kernel: Kernel) -> dict[str, Buffer]:
+    """Every buffer of a kernel by its name."""
+    own = (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc))
+    return {buffer.name: buffer for buffer in (*kernel.arrays, *own)}

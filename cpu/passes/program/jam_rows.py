@@ -37,7 +37,7 @@ from tiling.loops.language import (
 )
 from tiling.loops.nests import independent, most_trips
 from tiling.loops.rewrite import conditions_of, operands_of, parts_of
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.walk import buffers_of, walk, with_blocks
 
 # The share of the registers for sums. The factors need the others.
 SUMS = 0.5
@@ -45,10 +45,10 @@ SUMS = 0.5
 
 def jam_rows(kernel: Kernel, registers: int) -> Kernel:
     """The kernel with several rows at once wherever products read the same for each. registers: of the machine."""
-    named = {array.name: array for array in kernel.arrays}
-    named |= {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
     rows = int(registers * SUMS) // MOST
-    return replace(kernel, body=_jammed(kernel.body, named, rows, kernel.ranges)[0]) if rows > 1 else kernel
+    return (
+        replace(kernel, body=_jammed(kernel.body, buffers_of(kernel), rows, kernel.ranges)[0]) if rows > 1 else kernel
+    )
 
 
 def _jammed(body: Body, buffers: Mapping[str, Buffer], rows: int, ranges: Mapping[str, Range]) -> tuple[Body, bool]:

@@ -11,7 +11,7 @@ from gpu.codegen.loops.functions import STORED
 from gpu.codegen.loops.launches import Launch, ProgramText
 from gpu.codegen.loops.names import with_cuda_names
 from gpu.codegen.loops.print import GpuPrinter, map_of
-from gpu.passes.facts.reading import buffers_of, dtypes_of, elements, touched
+from gpu.passes.facts.reading import dtypes_of, elements, touched
 from gpu.passes.facts.workers import (
     BLOCK,
     MEMBER,
@@ -27,7 +27,7 @@ from gpu.passes.order import program_forms
 from gpu.passes.values.guard_gathers import REPORT
 from tiling.loops.language import Alloc, Buffer, CopyBox, Do, For, Kernel
 from tiling.loops.listing import listing
-from tiling.loops.walk import walk
+from tiling.loops.walk import buffers_of, walk
 from tiling.loops.writes import stored_to
 from tiling.program.infer import Sized
 

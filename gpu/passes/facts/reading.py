@@ -34,15 +34,9 @@ from tiling.loops.language import (
 from tiling.loops.nests import most_trips
 from tiling.loops.quotients import joined
 from tiling.loops.rewrite import operands_of, parts_of, places
-from tiling.loops.walk import inside, walk
+from tiling.loops.walk import buffers_of, inside, walk
 
 WIDTH = {name: each.bytes for name, each in FORMATS.items()} | {MBARRIER: 8}  # bytes of a number
-
-
-def buffers_of(kernel: Kernel) -> dict[str, Buffer]:
-    """Every buffer of a kernel by its name."""
-    own = (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc))
-    return {buffer.name: buffer for buffer in (*kernel.arrays, *own)}
 
 
 def free_name(wanted: str, taken: Collection[str]) -> str:

@@ -29,7 +29,7 @@ from dataclasses import replace
 
 from gpu.passes.facts.divisors import Divisors, divisor, known_after, known_inside
 from gpu.passes.facts.neighbours import ELEMENT, is_together, neighbours_move_together
-from gpu.passes.facts.reading import WIDTH, buffers_of, elements, flat
+from gpu.passes.facts.reading import WIDTH, elements, flat
 from gpu.passes.facts.workers import THREADS_OF_BLOCK
 from tiling.loops.language import (
     Address,
@@ -46,7 +46,7 @@ from tiling.loops.language import (
     Store,
     Wait,
 )
-from tiling.loops.walk import with_blocks
+from tiling.loops.walk import buffers_of, with_blocks
 
 _BYTES = (16, 8, 4)  # that one copy may take
 

@@ -44,7 +44,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gpu.passes.facts.accesses import moved
-from gpu.passes.facts.reading import buffers_of, elements
+from gpu.passes.facts.reading import elements
 from gpu.passes.facts.registers import PARTS, fit, held, staging
 from gpu.passes.facts.workers import THREADS_OF_BLOCK, WARP, WARP_SIZE, WARPS_OF_BLOCK
 from tiling.loops.index import Index, constant, variable
@@ -61,7 +61,7 @@ from tiling.loops.language import (
 )
 from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import substituted
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.walk import buffers_of, walk, with_blocks
 
 
 def load_ahead(kernel: Kernel) -> Kernel:

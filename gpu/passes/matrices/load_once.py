@@ -28,7 +28,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from gpu.passes.facts.reading import buffers_of, free_name, loads_of
+from gpu.passes.facts.reading import free_name, loads_of
 from tiling.loops.index import Index, constant, variable
 from tiling.loops.language import (
     Address,
@@ -49,7 +49,7 @@ from tiling.loops.language import (
     Store,
 )
 from tiling.loops.rewrite import operands_of, parts_of, with_own_values
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.walk import buffers_of, walk, with_blocks
 from tiling.loops.writes import stored_to
 
 ONCE = "once"

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from gpu.passes.facts.divisors import Divisors, divisor, known_after, known_inside
-from gpu.passes.facts.reading import buffers_of, flat, free_name, loads_of, moves_by
+from gpu.passes.facts.reading import flat, free_name, loads_of, moves_by
 from gpu.passes.matrices.multiply_matrices import PAIR
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.language import (
@@ -46,7 +46,7 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.loops.rewrite import with_own_values
-from tiling.loops.walk import with_blocks
+from tiling.loops.walk import buffers_of, with_blocks
 
 TWO = 2
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from gpu.passes.facts.divisors import Divisors, known_after, known_inside, remainder
-from gpu.passes.facts.reading import WIDTH, buffers_of, loads_of
+from gpu.passes.facts.reading import WIDTH, loads_of
 from tiling.loops.index import Index, applied
 from tiling.loops.language import Address, Body, Buffer, Kernel, Load, Operand, Store
 from tiling.loops.rewrite import with_own_values
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.walk import buffers_of, walk, with_blocks
 
 CHUNK = 16  # bytes
 BANK_CHUNKS = 8  # that the 32 banks serve at once

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from gpu.passes.facts.reading import buffers_of, loads_of
+from gpu.passes.facts.reading import loads_of
 from gpu.passes.facts.rings import STAGE, are_apart, is_stage
 from gpu.passes.facts.workers import BLOCKS, KIND, MEMBER, THREAD, WARPS_OF_BLOCK, teams_are_warps
 from gpu.passes.rows.place_rows import bytes_of
@@ -43,7 +43,7 @@ from tiling.loops.language import (
     Wait,
 )
 from tiling.loops.rewrite import operands_of, parts_of, places, substituted
-from tiling.loops.walk import inside, walk
+from tiling.loops.walk import buffers_of, inside, walk
 
 _MOST_STAGES = 16  # of a ring whose stages are told apart
 

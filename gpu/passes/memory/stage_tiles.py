@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from gpu.passes.facts.neighbours import ELEMENT
-from gpu.passes.facts.reading import buffers_of, free_name
+from gpu.passes.facts.reading import free_name
 from gpu.passes.facts.workers import BLOCKS, THREAD, Team, launches, threads_of
 from tiling.dtypes.formats import WIDENED
 from tiling.loops.index import ZERO, Index, applied, constant, variable
@@ -42,7 +42,7 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.loops.rewrite import with_values
-from tiling.loops.walk import with_blocks
+from tiling.loops.walk import buffers_of, with_blocks
 from tiling.scheme.scheme import Scheme
 from tiling.tensor import Affine, Tensor
 

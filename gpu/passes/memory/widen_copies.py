@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from gpu.passes.facts.divisors import Divisors, divisor, known_after, known_inside
 from gpu.passes.facts.neighbours import ELEMENT, is_together, neighbours_move_together
-from gpu.passes.facts.reading import buffers_of, elements, flat, free_name
+from gpu.passes.facts.reading import elements, flat, free_name
 from gpu.passes.memory.widen import get4, put4
 from gpu.passes.threads.bind_points import WIDE
 from tiling.loops.index import ZERO, constant, variable
@@ -36,7 +36,7 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.walk import with_blocks
+from tiling.loops.walk import buffers_of, with_blocks
 
 _PART = "part"
 

@@ -18,13 +18,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 
-from gpu.passes.facts.reading import buffers_of, flat, loads_of, most_points, moves_by
+from gpu.passes.facts.reading import flat, loads_of, most_points, moves_by
 from gpu.passes.facts.workers import BLOCK, BLOCK_THREADS, BLOCKS, THREAD, over
 from tiling.loops.index import ZERO, Index, Range, applied, constant, variable
 from tiling.loops.language import Alloc, Body, Buffer, Define, For, If, Inside, Kernel, Statement, Store
 from tiling.loops.nests import chain, trips
 from tiling.loops.rewrite import substituted
-from tiling.loops.walk import walk
+from tiling.loops.walk import buffers_of, walk
 
 POINT, PART = "point", "part"
 # A loop inside that has fewer points stays with its thread.

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.passes.facts.reading import buffers_of
 from gpu.passes.facts.workers import BLOCKS, KIND, MEMBER, THREAD, over, teams_are_warps
 from tiling.loops.language import Body, For, Kernel, Statement, Store
-from tiling.loops.walk import with_blocks
+from tiling.loops.walk import buffers_of, with_blocks
 
 
 def elect_threads(kernel: Kernel) -> Kernel:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.passes.facts.reading import buffers_of, loads_of
+from gpu.passes.facts.reading import loads_of
 from tiling.loops.language import Apply, Body, If, Kernel, Load, Statement, Store
-from tiling.loops.walk import with_blocks
+from tiling.loops.walk import buffers_of, with_blocks
 
 
 def add_zeros(kernel: Kernel) -> Kernel:

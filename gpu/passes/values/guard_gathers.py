@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.passes.facts.reading import buffers_of
 from tiling.loops.language import (
     Body,
     Buffer,
@@ -31,7 +30,7 @@ from tiling.loops.language import (
     Statement,
 )
 from tiling.loops.rewrite import with_operands, with_own_values
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.walk import buffers_of, walk, with_blocks
 from tiling.program.lowering.statements import bounded
 
 REPORT = Instruction("report", "report(outside)", ())

@@ -34,7 +34,7 @@ from math import prod
 
 from gpu.passes.facts.accesses import moved
 from gpu.passes.facts.neighbours import ELEMENT
-from gpu.passes.facts.reading import WIDTH, buffers_of
+from gpu.passes.facts.reading import WIDTH
 from gpu.passes.facts.workers import BLOCKS, THREAD, THREADS_OF_BLOCK, Team, launches, over, threads_of
 from gpu.passes.memory.stage_tiles import place_of_element
 from gpu.passes.warpgroups.instructions import PUBLISH, ROW_BYTES
@@ -61,7 +61,7 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.walk import with_blocks
+from tiling.loops.walk import buffers_of, with_blocks
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix
 

@@ -18,7 +18,6 @@ from cpu.passes.program.lanes.transpose_reads import DTYPE
 from tiling.loops.index import Index, constant, variable
 from tiling.loops.language import (
     Address,
-    Alloc,
     Body,
     Buffer,
     Do,
@@ -30,14 +29,12 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.walk import buffers_of, with_blocks
 
 
 def braid_rows(kernel: Kernel, lanes: int) -> Kernel:
     """The kernel with blocks in place of single numbers."""
-    buffers = {array.name: array for array in kernel.arrays}
-    buffers |= {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
-    return replace(kernel, body=_Braiding(lanes, buffers).body(kernel.body))
+    return replace(kernel, body=_Braiding(lanes, buffers_of(kernel)).body(kernel.body))
 
 
 @dataclass(frozen=True)

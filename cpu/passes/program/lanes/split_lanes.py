@@ -40,7 +40,7 @@ from tiling.loops.language import (
 )
 from tiling.loops.nests import most_trips
 from tiling.loops.rewrite import operands_of
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.walk import buffers_of, with_blocks
 
 # Costs in vector operations. An exponential takes some fifteen, and most functions contain one.
 FUNCTION = 15.0
@@ -52,8 +52,7 @@ ACROSS = 12.0  # the lanes of a vector added up
 
 def split_lanes(kernel: Kernel, lanes: int) -> Kernel:
     """The kernel with loops over lanes. Loops begin at 0, as `tiling.program.lowering.lower` writes them."""
-    buffers = {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
-    splitting = _Splitting(lanes, {array.name: array for array in kernel.arrays} | buffers, kernel.ranges)
+    splitting = _Splitting(lanes, buffers_of(kernel), kernel.ranges)
     return replace(kernel, body=splitting.body(kernel.body))
 
 

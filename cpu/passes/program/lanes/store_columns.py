@@ -34,14 +34,12 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.walk import buffers_of, with_blocks
 
 
 def store_columns(kernel: Kernel, lanes: int) -> Kernel:
     """The kernel without blocks that are only copied."""
-    buffers = {array.name: array for array in kernel.arrays}
-    buffers |= {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
-    return replace(kernel, body=_Storing(lanes, buffers).body(kernel.body))
+    return replace(kernel, body=_Storing(lanes, buffers_of(kernel)).body(kernel.body))
 
 
 @dataclass(frozen=True)

@@ -39,16 +39,14 @@ from tiling.loops.language import (
 )
 from tiling.loops.nests import independent, most_trips
 from tiling.loops.rewrite import operands_of, parts_of, with_values
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.walk import buffers_of, walk, with_blocks
 
 DTYPE = "f32"  # of the arrays whose vectors the shuffles take
 
 
 def transpose_reads(kernel: Kernel, lanes: int) -> Kernel:
     """The kernel with blocks in place of columns."""
-    buffers = {array.name: array for array in kernel.arrays}
-    buffers |= {s.buffer.name: s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)}
-    return replace(kernel, body=_Transposing(lanes, buffers, kernel.ranges).body(kernel.body))
+    return replace(kernel, body=_Transposing(lanes, buffers_of(kernel), kernel.ranges).body(kernel.body))
 
 
 @dataclass(frozen=True)
