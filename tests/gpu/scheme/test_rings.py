@@ -185,10 +185,26 @@ SHORT = [
 @pytest.mark.parametrize("problem, device", SHORT, ids=str)
 def test_words_are_loaded_ahead_where_the_pipeline_says_so_however_few_steps_there_are(problem, device):
     """With fewer steps than stages all tiles are filled before the first step. A step alone is no loop."""
-    of_warps = [s for s in candidates(problem, DEVICES[device]) if "@warpgroup" not in s.text and maker_of(s) == PASSES]
-    steps = {pipeline_of(s).steps < pipeline_of(s).depth for s in of_warps}
-    assert True in steps
-    for scheme in of_warps:
+    of_warps = by_passes(problem, device)
+    assert any(pipeline_of(s).steps < pipeline_of(s).depth for s in of_warps)
+    assert_ahead_where_the_pipeline_says_so(of_warps)
+
+
+def test_blocks_that_share_a_sum_load_ahead_too():
+    """Their threads tell each other a number through shared memory, which is no tile."""
+    sharing = [s for s in by_passes(matmul(m=128, n=96, k=4096, dtype="f16"), "A100") if pipeline_of(s).semaphores]
+    assert any(pipeline_of(s).preloads for s in sharing)
+    assert_ahead_where_the_pipeline_says_so(sharing)
+
+
+def by_passes(problem, device):
+    """The candidates of warps that passes make."""
+    found = candidates(problem, DEVICES[device])
+    return [s for s in found if "@warpgroup" not in s.text and maker_of(s) == PASSES]
+
+
+def assert_ahead_where_the_pipeline_says_so(schemes):
+    for scheme in schemes:
         forms = list(scheme_forms(scheme))
         place = [name for name, _ in forms].index("load ahead")
         assert pipeline_of(scheme).preloads == (forms[place][1] != forms[place - 1][1]), scheme.text
