@@ -152,14 +152,7 @@ class WarpTile:
 
     def products(self, statement: Statement) -> Statement:
         """The loops over the products of a tile, as matrix instructions."""
-        loops: dict[str, For] = {}
-        while isinstance(statement, For):
-            loops[statement.name] = statement
-            (statement,) = statement.body
-        assert isinstance(statement, Store) and isinstance(statement.value, Apply)
-        _, product = statement.value.arguments
-        assert isinstance(product, Apply)
-        a, b = (loaded(factor) for factor in product.arguments)
+        loops, (a, b) = factors_of(statement)
         depth, rows, columns = (loops[name] for name in (self.depth, self.rows, self.columns))
         a_part, b_part = self.fragments(a, rows, ROWS, A_WORDS), self.fragments(b, columns, COLUMNS, B_WORDS)
         given = (
@@ -202,7 +195,19 @@ class WarpTile:
         return A_WARP.each((replace(along, step=step, body=(each,)),))
 
 
-def loaded(factor: Value) -> Load:
+def factors_of(statement: Statement) -> tuple[dict[str, For], tuple[Load, ...]]:
+    """The loops over the products of a tile, by name from outside in, and what each product multiplies."""
+    loops: dict[str, For] = {}
+    while isinstance(statement, For):
+        loops[statement.name] = statement
+        (statement,) = statement.body
+    assert isinstance(statement, Store) and isinstance(statement.value, Apply)
+    _, product = statement.value.arguments
+    assert isinstance(product, Apply)
+    return loops, tuple(map(_loaded, product.arguments))
+
+
+def _loaded(factor: Value) -> Load:
     """The element of memory that is a factor of a product, as stored."""
     if isinstance(factor, Apply):
         (factor,) = factor.arguments

@@ -38,13 +38,12 @@ from gpu.passes.facts.workers import (
     over,
 )
 from gpu.passes.matrices.instructions import COLUMNS
-from gpu.passes.matrices.multiply_matrices import WarpTile, at, loaded
+from gpu.passes.matrices.multiply_matrices import WarpTile, at, factors_of
 from gpu.passes.warpgroups.instructions import COMMIT, FENCE, PIN, ROWS, wait, wgmma
 from tiling.loops.index import LANE, ZERO, constant, variable
 from tiling.loops.language import (
     Address,
     Alloc,
-    Apply,
     Body,
     Buffer,
     Define,
@@ -55,7 +54,6 @@ from tiling.loops.language import (
     Kernel,
     Load,
     Statement,
-    Store,
 )
 from tiling.loops.lowering.nest import counter
 from tiling.loops.lowering.tile import ACCUMULATORS
@@ -132,14 +130,7 @@ class _Tile(WarpTile):
 
     def multiplied(self, statement: Statement) -> Statement:
         """The loops over the products of a tile, as matrix instructions."""
-        loops: dict[str, For] = {}
-        while isinstance(statement, For):
-            loops[statement.name] = statement
-            (statement,) = statement.body
-        assert isinstance(statement, Store) and isinstance(statement.value, Apply)
-        _, product = statement.value.arguments
-        assert isinstance(product, Apply)
-        a, b = (loaded(factor) for factor in product.arguments)
+        loops, (a, b) = factors_of(statement)
         across = (_is_across(a), _is_across(b))
         quarter, member = LANE // WARP_SIZE, LANE % WARP_SIZE
         group = variable(WARPGROUP) * WARPS_OF_GROUP
