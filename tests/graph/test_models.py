@@ -118,7 +118,7 @@ def test_a_saved_model_loads_without_what_compiles(network, tmp_path):
     assert "graph" in loaded
     heavy = {"cffi", "jinja2", "microkernels", "onnx", "pycparser", "rich", "scipy", "search", "sqlite3"}
     assert heavy.isdisjoint(name.partition(".")[0] for name in loaded)
-    # Of the language only what an array's elements are.
+    # It needs to know what an array's elements are, and nothing else of the language.
     of_language = {name for name in loaded if name.partition(".")[0] == "tiling"}
     assert of_language <= {"tiling", "tiling.dtypes", "tiling.dtypes.formats"}
 

@@ -33,7 +33,7 @@ class Format:
 
     @property
     def bytes(self) -> int:
-        """Of an element in memory: numbers of fewer bits than a byte take a byte each."""
+        """Bytes that an element takes in memory. A number of fewer bits than a byte takes a whole one."""
         return -(-self.bits // 8)
 
     @property

@@ -31,7 +31,7 @@ class Dtype:
 
     @property
     def bytes(self) -> int:
-        """Of a number of the inputs."""
+        """Bytes that a number of x takes."""
         return FORMATS[self.x].bytes
 
 

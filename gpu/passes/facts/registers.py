@@ -18,7 +18,7 @@ _SCHEDULERS = 4  # of a multiprocessor: each has a quarter of its warps and regi
 _SHARED = 228 << 10  # bytes: the most shared memory that a multiprocessor has; the system takes 1 KiB of each block
 # What a thread needs besides sums and words: addresses, conditions, counters. ptxas has the last word.
 _OTHERS = 48
-# The same where a warp of its own copies, and wgmma reads the tiles: NVRTC 13.5 takes 22 to 26 beside the sums.
+# The same where a warp of its own copies, and wgmma reads the tiles: NVRTC 13.0 takes 22 to 26 beside the sums.
 _OTHERS_BESIDE = 32
 _COPYING = 40  # for what a thread copies itself
 _PLACE, _MOST_PLACES = 2, 8  # for each pixel that a thread copies from only where it lies on the image

@@ -184,7 +184,7 @@ def test_no_barrier_commit_or_wait_can_be_left_out(problem, statements, depth):
     ],
 )
 def test_other_mistakes_of_the_pipeline_are_found(old, new):
-    """Of a step of one part, which loads its own fragments."""
+    """The pipeline makes this kernel: its steps have one part, which loads its own fragments."""
     source = emit_scheme(product_scheme(matmul(m=70, n=40, k=200, dtype="f16"), unrolled=(2, 2, 1)))
     assert old in source.text
     assert not survives(replace(source, text=source.text.replace(old, new)))
