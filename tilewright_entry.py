@@ -6,6 +6,7 @@ So each package that has commands imports this file before anything else, and no
 
 from __future__ import annotations
 
+import codecs
 import errno
 import io
 import os
@@ -28,6 +29,21 @@ _ROOT = Path(__file__).resolve().parent
 _OF_FILES = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
 _OF_STREAMS = (errno.EPIPE, errno.EBADF)
 _INTERRUPTED = 130  # the exit code of a program that Ctrl-C ends
+
+# Replacements for terminals and files that cannot show our letters beyond ASCII. A scheme takes `lambda` too.
+_LETTERS = {"µ": "u", "→": "->", "·": "*", "×": "x", "–": "-", "≤": "<=", "≥": ">=", "²": "^2", "³": "^3", "…": "..."}
+_LETTERS |= {"λ": "lambda", "±": "+-"}
+PLAIN = "tilewright-plain"  # how a stream takes a letter that it has not, as `errors=` says it
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacked = error.object[error.start : error.end]
+    return "".join(_LETTERS.get(letter) or ascii(letter)[1:-1] for letter in lacked), error.end
+
+
+codecs.register_error(PLAIN, _plain)
 
 
 class TilewrightWarning(RuntimeWarning):
@@ -86,7 +102,10 @@ class _Closed(io.TextIOBase):
 
 
 def _reopen() -> None:
-    """Opens what a shell closed, so that no file of ours gets its number, and errors are not printed as results."""
+    """Opens what a shell closed, so that no file of ours gets its number, and errors are not printed as results.
+
+    Letters that a stream lacks are replaced, and end no command.
+    """
     for number in range(3):
         with suppress(OSError):
             os.fstat(number)
@@ -99,12 +118,14 @@ def _reopen() -> None:
         sys.stdout = io.TextIOWrapper(
             file if now.write_through else io.BufferedWriter(file),
             encoding=now.encoding,
-            errors=now.errors,
+            errors=PLAIN if now.errors == "strict" else now.errors,
             line_buffering=now.line_buffering,
             write_through=now.write_through,
         )
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w", closefd=False)
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors=PLAIN)
 
 
 def listed(package: str, names: Iterable[str]) -> list[str]:

@@ -120,6 +120,19 @@ def test_a_terminal_of_ascii_gets_ascii():
     )
 
 
+def test_what_a_command_prints_and_says_is_shown_in_ascii():
+    """By whatever function: schemes have a letter of their own, which stays one that schemes are read with."""
+    told = 'print("U(w,λ) 2 µs · 3 × 4 – 5 … é"), print("é → µ", file=sys.stderr)'
+    ended = subprocess.run(
+        [sys.executable, "-c", PRINTING.replace('print("x" * int(sys.argv[1]))', f"({told}, 0)[1]")],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.decode("ascii") == "U(w,lambda) 2 us * 3 x 4 - 5 ... \\xe9\n"
+    assert ended.stderr.decode("ascii") == "\\xe9 -> u\n"
+
+
 @pytest.mark.slow
 def test_other_terminals_get_every_letter():
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}

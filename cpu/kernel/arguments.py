@@ -14,7 +14,7 @@ import cffi
 import numpy as np
 
 from cpu.kernel.dlpack import bits_of, exports
-from cpu.runtime.numbers import Element
+from cpu.runtime.numbers import Element, masked
 from tiling.arguments import ArgumentError
 from tiling.tensor import Tensor
 
@@ -59,10 +59,8 @@ def adopted(array: object, name: str, element: Element) -> np.ndarray:
     """A view of an array of any library, through DLPack or NumPy's array interface. Never a copy."""
     if type(array) is np.ndarray:
         return array
-    if isinstance(array, np.ma.MaskedArray):
-        raise ArgumentError(
-            f"{name} is a masked array, and a kernel knows no mask: pass {name}.filled(0) or {name}.data"
-        )
+    if wrong := masked(array, name):
+        raise ArgumentError(wrong)
     if isinstance(array, np.ndarray):
         return array
     try:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import re
-import stat
+import warnings
 from pathlib import Path
 from typing import cast
 
 from cpu.codegen.emit import Source, microkernels_of, packed_elements_of, symbol_of
 from cpu.kernel.callable import Kernel
 from cpu.kernel.export import OPTIONAL, RECORD, ExportError, Record, as_path, checked_name, seal
+from cpu.runtime.saved_files import content, of_others
 from microkernels.tile.isa import isa_named
+from tilewright_entry import TilewrightWarning
 from tiling.problem import ProblemError
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
@@ -25,7 +25,7 @@ def load(path: str | Path) -> Kernel:
 
     The record, the library and the source are checked before the library is loaded: a library is code, and one that the
     record does not describe would run with the wrong arrays. Raises ExportError. Raises CpuError if the CPU lacks the
-    kernel's instruction set.
+    kernel's instruction set. Warns where others may have written the folder.
     """
     path = Path(as_path(path))
     found = sorted(filter(_is_record, path.glob("*.json"))) if path.is_dir() else [path]
@@ -33,6 +33,10 @@ def load(path: str | Path) -> Kernel:
         names = f", but {len(found)}: {', '.join(one.name for one in found[:4])}; name the one" if found else ""
         raise ExportError(f"{path} is not the folder of one saved kernel{names or _instead(path)}")
     record, folder = _read(found[0]), found[0].parent
+    if whose := of_others(folder, found[0]):
+        warnings.warn(
+            f"{whose}: a saved kernel is a program, so load only what you trust", TilewrightWarning, stacklevel=3
+        )
     try:
         scheme = parse(problem_of(record["op"], record["shape"]), record["scheme"])
         isa = isa_named(record["isa"])
@@ -45,7 +49,7 @@ def load(path: str | Path) -> Kernel:
     symbol = record.get("name", symbol)
     files = [folder / f"{symbol}{suffix}" for suffix in (".c", ".so")]
     try:
-        text, library = map(_content, files)
+        text, library = map(content, files)
     except OSError as error:
         raise ExportError(f"{error.filename} cannot be read ({error.strerror}): save the kernel again") from error
     if record["sha256"] != seal(record, text, library):
@@ -72,7 +76,7 @@ def load(path: str | Path) -> Kernel:
 def _read(path: Path) -> Record:
     """The record in a file, with every field checked. Raises ExportError."""
     try:
-        record = json.loads(_content(path).decode())
+        record = json.loads(content(path).decode())
     except OSError as error:
         raise ExportError(f"{path} cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:  # broken, or nested too deeply
@@ -108,16 +112,3 @@ def _is_record(path: Path) -> bool:
         return bool(_read(path))
     except ExportError:
         return False
-
-
-def _content(path: Path) -> bytes:
-    """The bytes of a file. Raises OSError, also for a pipe or a device: reading those may never end."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        # `open` refuses a directory, and leaves its descriptor to us.
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read()
-    finally:
-        os.close(descriptor)

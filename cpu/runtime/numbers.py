@@ -27,6 +27,13 @@ class Element:
 ELEMENTS = {name: Element(each.c, np.dtype(each.numpy), each.named) for name, each in FORMATS.items()}
 
 
+def masked(array: object, name: str) -> str:
+    """What is wrong with a masked array, whose mask a kernel would drop; "" for any other value."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return ""
+    return f"{name} is a masked array, and a kernel knows no mask: pass {name}.filled(0) or {name}.data"
+
+
 def in_memory(array: np.ndarray, dtype: str) -> np.ndarray:
     """An array of a dtype that NumPy lacks, from another library, as kernels read it; any other array unchanged."""
     element = ELEMENTS[dtype]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import signal
 import sys
@@ -10,20 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
+from tilewright_entry import PLAIN
+
 INTERRUPTED = 128 + signal.SIGINT  # the exit code after a Ctrl-C, as shells have it
-
-# Replacements for terminals and files that cannot show our letters beyond ASCII.
-_PLAIN = {"µ": "u", "→": "->", "·": "*", "×": "x", "–": "-", "≤": "<=", "≥": ">=", "²": "^2", "³": "^3", "…": "..."}
-_ERRORS = "tilewright-plain"
-
-
-def _plain(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return "".join(_PLAIN.get(letter, "?") for letter in error.object[error.start : error.end]), error.end
-
-
-codecs.register_error(_ERRORS, _plain)
 
 
 class OutputError(RuntimeError):
@@ -41,7 +29,7 @@ def write(text: str, stream: TextIO | None = None) -> None:
     if stream is None:  # as Python has it where a shell closed it, with >&-
         raise OutputError("the result cannot be written: standard output is closed")
     if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors=_ERRORS)
+        stream.reconfigure(errors=PLAIN)
     try:
         print(text, file=stream, flush=True)
     except BrokenPipeError:

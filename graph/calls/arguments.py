@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cpu.runtime.numbers import ELEMENTS, in_memory
+from cpu.runtime.numbers import ELEMENTS, in_memory, masked
 from cpu.runtime.plural import plural
 from graph.model.errors import ModelError
 
@@ -49,6 +49,8 @@ def as_array(given: object, name: str) -> np.ndarray:
     """A caller's value as a plain NumPy array. Raises ModelError."""
     if type(given) is np.ndarray:
         return given
+    if wrong := masked(given, name):
+        raise ModelError(wrong)
     try:  # subclasses of NumPy's array may make views of their own
         return np.asarray(given)
     except Exception as error:  # another library's array may raise any error, such as a tensor on a GPU

@@ -10,6 +10,7 @@ import json
 import os
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +21,10 @@ import numpy as np
 from cpu.runtime.compiler.loading import load_bytes
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.plural import plural
+from cpu.runtime.saved_files import content, of_others, regular
 from graph.calls.arguments import Argument, address, as_array, checked, given_arrays, is_copied, writable
 from graph.model.errors import ModelError
+from tilewright_entry import TilewrightWarning
 
 RECORD = "model.json"
 _OUTSIDE = "an index that the model reads from an array lies outside of the array that it indexes"
@@ -224,19 +227,23 @@ def _bound_again(model: CompiledModel, inputs: Sequence[np.ndarray], outputs: Se
 def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
     """The model that `save` wrote. It needs no compiler. Raises ModelError.
 
-    A saved model is a program: load only what you trust.
+    A saved model is a program: load only what you trust. Warns where others may have written the folder.
     """
     try:
         path = Path(folder)
         with _alone(path):
-            whole = (path / RECORD).read_bytes()
+            whole = content(path / RECORD)
             record = json.loads(whole)
             name = record["name"]
-            files = {file: (path / file).read_bytes() for file in (*record["files"], f"{name}.so")} | {RECORD: whole}
-            weights = np.memmap(path / f"{name}.bin", np.uint8, "r") if record["weight_bytes"] else _page_aligned(0)
+            files = {file: content(path / file) for file in (*record["files"], f"{name}.so")} | {RECORD: whole}
+            weights = _mapped(path / f"{name}.bin") if record["weight_bytes"] else _page_aligned(0)
     except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
         why = f"{Path(error.filename or '').name}: {error.strerror}" if isinstance(error, OSError) else error
         raise ModelError(f"{folder} holds no saved model: {why}{_instead(folder)}") from None
+    if whose := of_others(path, path / RECORD):
+        warnings.warn(
+            f"{whose}: a saved model is a program, so load only what you trust", TilewrightWarning, stacklevel=2
+        )
     if record.get("sha256") != seal(record):
         raise ModelError(f"{path} holds a damaged model: save it again ({RECORD} was changed)")
     if weights.size != record["weight_bytes"]:
@@ -247,6 +254,12 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
         if isinstance(error, ModelError):
             raise
         raise ModelError(f"{path} holds a damaged model: save it again ({error})") from None
+
+
+def _mapped(path: Path) -> np.ndarray:
+    """The bytes of a file, read as they are needed."""
+    with regular(path) as file:
+        return np.memmap(file, np.uint8, "r")
 
 
 def _instead(folder: str | os.PathLike[str]) -> str:
@@ -265,8 +278,13 @@ def seal(record: Mapping[str, Any]) -> str:
 
 def placed(place: str | os.PathLike[str], files: Mapping[str, bytes | memoryview]) -> tuple[Path, ...]:
     """Writes a model's files, all or none. A run that is killed meanwhile leaves no record. Raises ModelError."""
+    name = os.fspath(place) if isinstance(place, (str, os.PathLike)) else None
+    if not isinstance(name, str):
+        raise ModelError(f"{place!r:.60} is not the name of a folder")
+    if not name or "\0" in name:
+        raise ModelError(f"{name!r:.60} cannot be written: no folder has such a name; give . for the current folder")
     try:
-        folder = Path(place)
+        folder = Path(name)
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".saving-", dir=folder) as private:
             for name, content in files.items():

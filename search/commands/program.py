@@ -200,7 +200,7 @@ def _sizes(text: str) -> dict[str, int | str]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, number = part.partition("=")
         bound, name = name.endswith("<"), name.removesuffix("<")
-        if not name.strip().isidentifier() or not number.strip().isdecimal():
+        if not name.strip().isidentifier() or not number.strip().removeprefix("-").isdecimal():
             raise ProblemError(
                 f"--shape {part!r}: write DIM=EXTENT, such as i=2,j=50, or j<=50 where each call has another extent"
             )

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import subprocess
 
 import numpy as np
@@ -15,6 +16,7 @@ from graph.model.node import BEGIN_BEHIND, END_BEFORE
 from graph.run import file_names
 from graph.run import main as run_command
 from tests.support.models.onnx_models import model, whole
+from tilewright_entry import TilewrightWarning
 
 node = helper.make_node
 X = whole(0, 2, 3)
@@ -247,12 +249,16 @@ def test_inputs_may_lie_anyhow(tiny):
     frozen = X.copy()
     frozen.flags.writeable = False
     crooked = np.frombuffer(b"\0" + X.tobytes(), np.uint8)[1:].view(np.float32).reshape(2, 3)
-    for x in (frozen, crooked, np.asfortranarray(X), X[::-1].copy()[::-1], np.ma.masked_array(X, X > 5)):
+    for x in (frozen, crooked, np.asfortranarray(X), X[::-1].copy()[::-1]):
         assert tiny(x, UNREAD)[1].tolist() == (-X).tolist()
     for x, why in (
         ([[1], [1, 2]], "x cannot be read as an array"),
         (X.astype(">f4"), "x is >f4"),
         (None, "x is object"),
+        (
+            np.ma.masked_array(X, X > 5),
+            r"x is a masked array, and a kernel knows no mask: pass x.filled\(0\) or x.data",
+        ),
     ):
         with pytest.raises(ModelError, match=why):
             tiny(x, UNREAD)
@@ -347,14 +353,36 @@ def test_a_library_that_make_built_is_the_models_own(tiny, tmp_path):
 def test_a_folder_that_cannot_be_written_stays_as_it_was(tiny, tmp_path, monkeypatch):
     tiny.save(tmp_path)
     before = sorted(path.name for path in tmp_path.iterdir())
-    for place in (tmp_path / "model.json", "/dev/full", "a\0b"):
+    for place in (tmp_path / "model.json", "/dev/full", "a\0b", ""):
         with pytest.raises(ModelError, match="cannot be written"):
+            tiny.save(place)
+    for place in (None, 3, b"folder"):
+        with pytest.raises(ModelError, match=f"{place!r} is not the name of a folder"):
             tiny.save(place)
     monkeypatch.setattr("pathlib.Path.write_bytes", full)
     with pytest.raises(ModelError, match="cannot be written: No space left on device"):
         tiny.save(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     assert load_model(tmp_path)(X, UNREAD)[1].tolist() == (-X).tolist()
+
+
+def test_a_pipe_in_a_models_folder_is_refused_and_not_waited_for(tmp_path):
+    for path in compile_model(with_weight(), name="weighty").save(tmp_path / "saved"):
+        kept = path.read_bytes()
+        path.unlink()
+        os.mkfifo(path)
+        with pytest.raises(ModelError, match=f"holds no saved model: {path.name}: it is no regular file"):
+            load_model(tmp_path / "saved")
+        path.unlink()
+        path.write_bytes(kept)
+    assert load_model(tmp_path / "saved")(X)[0].tolist() == X.tolist()
+
+
+def test_others_who_may_have_written_a_models_folder_are_told(tiny, tmp_path):
+    tiny.save(tmp_path)
+    tmp_path.chmod(0o777)
+    with pytest.warns(TilewrightWarning, match=f"everybody may write into {tmp_path}: a saved .* only what you trust"):
+        load_model(tmp_path)
 
 
 def full(path, content):

@@ -62,8 +62,8 @@ def test_the_functions_of_scipy_load_where_a_program_needs_them():
     assert loaded.stdout.split() == []
 
 
-def run(folder, *arguments):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+def run(folder, *arguments, **variables):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     return subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
 
 
@@ -89,10 +89,12 @@ def test_all_commands_start_in_one_way():
 @pytest.mark.slow
 @pytest.mark.parametrize("command", commands())
 def test_files_of_the_current_folder_do_not_stand_in_for_packages(command, tmp_path):
+    """And a terminal that has no letters beyond ASCII shows the help of every command."""
     for name in {*OURS, *LIBRARIES, "random", "secrets"} - {command.partition(".")[0]}:
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('by somebody else')\n")
-    ended = run(tmp_path, "-m", command, "--help")
+    ended = run(tmp_path, "-m", command, "--help", PYTHONIOENCODING="ascii")
     assert ended.returncode == 0 and not ended.stderr and "python -m " in ended.stdout, ended.stderr
+    assert ended.stdout.isascii() and "\\u" not in ended.stdout and "\\x" not in ended.stdout
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ from gpu.runtime.compiler.nvrtc import CompilerMissing
 from gpu.runtime.kernel import ArgumentError, Kernel
 from gpu.runtime.machine.device import DeviceError
 from gpu.twin.launch import Run
-from search import generate_conv, generate_matmul
+from search import generate_conv, generate_matmul, generate_program
 from search.conv import main as conv_command
 from search.evaluator.gpu.backend import gpu_target
 from search.evaluator.gpu.check import exact_case, real_case, stepwise
@@ -372,6 +372,18 @@ def test_generate_on_the_twin_takes_numpy_arrays():
         kernel(*inputs[:2])
     with pytest.raises(ArgumentError):
         kernel("x", *inputs[1:])
+    with pytest.raises(ArgumentError, match="w is a masked array, and a kernel knows no mask"):
+        kernel(inputs[0], np.ma.masked_equal(inputs[1], 0), inputs[2])
+
+
+def test_the_twin_gives_tensors_for_tensors():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    kernel = generate_matmul(m=16, n=16, k=16, target="cuda-twin")
+    a, b = torch.arange(256.0).reshape(16, 16) % 5, torch.eye(16)
+    c = kernel(a, b)
+    assert isinstance(c, torch.Tensor) and torch.equal(c, a)
+    double = generate_program("y[i] = 2 * x[i]", i=7, target="cuda-twin")(a[0, :7])
+    assert isinstance(double, torch.Tensor) and torch.equal(double, 2 * a[0, :7])
 
 
 def test_a_products_own_b_and_its_bias_are_told_apart():

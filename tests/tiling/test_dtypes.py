@@ -10,10 +10,13 @@ import pytest
 from bench.command import main as bench_command
 from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import isa_named
-from search import generate_conv, generate_matmul
+from search import generate_conv, generate_matmul, generate_program
 from search.conv import main
+from search.program import main as program_command
 from tiling.dtypes.products import dtype_of, output_dtype_of
 from tiling.problem import ProblemError
+from tiling.program.infer import sized
+from tiling.program.read import read
 from tiling.text.shapes import canonical, parse_shape
 
 SHAPE = {"c": 8, "h": 4, "w": 4, "k": 8, "r": 1, "s": 1}
@@ -70,6 +73,29 @@ def test_shapes_take_them():
     assert canonical(parse_shape("c=8,h=4,w=4,k=8,r=1,s=1,dtype=bfloat16,out=float32")).endswith("dtype=bf16,out=f32")
 
 
+@pytest.mark.parametrize(
+    "value, ours",
+    [
+        *[("float32", "f32"), (np.float64, "f64"), ("double", "f64"), (np.dtype("int64"), "s64"), (np.uint8, "u8")],
+        *[("int8", "s8"), (np.bool_, "bool"), ("half", "f16"), (_Foreign(), "bf16"), ("f32", "f32")],
+    ],
+)
+def test_programs_take_them(value, ours):
+    program = sized(read("y[i] = x[i]"), {"i": 3}, dtype=value)
+    assert [array.dtype for array in (*program.inputs, *program.assigned)] == [ours, ours]
+
+
+def test_a_program_declares_them():
+    kernel = generate_program("a: int32[3]; b: float64[3]\ny[i] = a[i] + b[i]", isa="portable")
+    assert [array.dtype for array in kernel.inputs] == ["s32", "f64"]
+
+
+@pytest.mark.parametrize("value", ["tf32", "complex64", np.complex128, ["f32"], None])
+def test_a_program_refuses_what_it_does_not_compute_with(value):
+    with pytest.raises(ProblemError, match=r"dtype=.* must be one of f32, f64, f16, bf16, s64,"):
+        generate_program("y[i] = x[i]", i=3, dtype=value)
+
+
 @pytest.mark.slow
 def test_the_command_lines_take_them(monkeypatch, capsys):
     monkeypatch.setattr("search.commands.products.rank_first", lambda *_: None)  # dtype does not depend on the scheme
@@ -77,6 +103,8 @@ def test_the_command_lines_take_them(monkeypatch, capsys):
     options = ["--isa", "portable", "--model-only", "--json"]
     assert main(["--shape", shape, "--dtype", "float32", "--output-dtype", "float32", *options]) == 0
     assert json.loads(capsys.readouterr().out)["isa"] == "portable"
+    assert program_command(["y[i] = 2 * x[i]", "--shape", "i=4", "--dtype", "float64", "--isa", "portable"]) == 0
+    assert "x: f64[4]" in capsys.readouterr().out
     # The dtype is looked at before the layout.
     assert bench_command(["--suite", "resnet18", "--target", "cuda", "--dtype", "bfloat16", "--layout", "nchw"]) == 2
     assert "--layout nchw is not covered" in capsys.readouterr().err

@@ -6,7 +6,9 @@ f32, f64, … are computed with; tf32 only matrix instructions read, and what st
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
+_Value = TypeVar("_Value")
 FLOAT, SIGNED, UNSIGNED, TRUTH = "float", "signed", "unsigned", "truth"
 
 
@@ -90,3 +92,20 @@ INTEGERS = tuple(name for name, each in COMPUTED.items() if each.whole)
 WIDENED = {
     name: f"from_{name}" if FORMATS[name].named else "as_f32" for name in FLOATS if COMPUTED[name].computed_in != name
 }
+_NAMES = {each.elsewhere: name for name, each in COMPUTED.items()}
+_NAMES |= {"fp32": "f32", "fp16": "f16", "half": "f16", "double": "f64", "bool_": "bool"}
+
+
+def format_of(value: _Value) -> str | _Value:
+    """The format that a value names: by our name, by a library's name such as "float32", or as a library's object.
+
+    A value that names none is returned unchanged, so that the caller can list the supported ones.
+    """
+    return _NAMES.get(last_name(value), value)
+
+
+def last_name(value: object) -> str:
+    """The part after the last dot. A NumPy dtype and a NumPy class have a name, torch.float32 only has a text."""
+    if not isinstance(value, str):
+        value = getattr(value, "name", None) or getattr(value, "__name__", None) or str(value)
+    return str(value).rpartition(".")[2]

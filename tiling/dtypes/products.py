@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tiling.dtypes.formats import FORMATS
+from tiling.dtypes.formats import FORMATS, format_of, last_name
 
 _Value = TypeVar("_Value")
 
@@ -62,8 +62,6 @@ def word_of(dtype: str, numbers: int) -> str:
 
 
 _NAMES = {name: dtype for dtype, each in DTYPES.items() for name in each.names}
-# For the output, int8 means s8. For the inputs, int8 means that x is u8 and the weights are s8.
-_OUTPUT_NAMES = _NAMES | {"int32": "s32", "uint8": "u8", "int8": "s8"}
 
 
 def dtype_of(value: _Value) -> str | _Value:
@@ -71,16 +69,12 @@ def dtype_of(value: _Value) -> str | _Value:
 
     A value that names none is returned unchanged, so that the caller can list the supported ones.
     """
-    return _NAMES.get(_name(value), value)
+    return _NAMES.get(last_name(value), value)
 
 
 def output_dtype_of(value: _Value) -> str | _Value:
-    """The dtype of the output that `value` names, by the rules of `dtype_of`."""
-    return _OUTPUT_NAMES.get(_name(value), value)
+    """The dtype of the output that `value` names, by the rules of `dtype_of`.
 
-
-def _name(value: object) -> str:
-    """The part after the last dot. A NumPy dtype and a NumPy class have a name, torch.float32 only has a text."""
-    if not isinstance(value, str):
-        value = getattr(value, "name", None) or getattr(value, "__name__", None) or str(value)
-    return str(value).rpartition(".")[2]
+    For the output int8 means s8. For the inputs it means that x is u8 and the weights are s8.
+    """
+    return format_of(value)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
-from tiling.dtypes.formats import FLOATS, INTEGERS
+from tiling.dtypes.formats import FLOATS, INTEGERS, format_of
 from tiling.loops.index import Index, Range, constant, variable
 from tiling.problem import LARGEST_EXTENT, LARGEST_TENSOR
 from tiling.program.dtypes import FRACTION, computed_in, dtype_in, given_by
@@ -114,15 +114,17 @@ def sized(
 ) -> Sized:
     """The program with these extents of dims, and shapes of inputs where they are known.
 
-    An extent is a number, or "<=512" for a runtime one. dtype: of inputs that declare none. outputs: the wanted
-    arrays; by default the last. An intermediate array has the dtype in which it is computed. Raises ProgramError.
+    An extent is a number, or "<=512" for a runtime one. dtype: of inputs that declare none, by any name that libraries
+    have for it. outputs: the wanted arrays; by default the last. An intermediate array has the dtype in which it is
+    computed. Raises ProgramError.
     """
-    if dtype not in DTYPES:
-        raise ProgramError(f"dtype={dtype!r} must be one of {', '.join(DTYPES)}")
+    known_dtype = format_of(dtype)
+    if not isinstance(known_dtype, str) or known_dtype not in DTYPES:
+        raise ProgramError(f"dtype={dtype!r:.60} must be one of {', '.join(DTYPES)}")
     bounds = {dim: _bound(extent) for dim, extent in extents.items()}
     runtime = tuple(dim for dim in program.dims if bounds.get(dim) is not None)
     known = {dim: extents[dim] if bound is None else bound for dim, bound in bounds.items()}
-    return _Sizing(program, known, dict(shapes or {}), dtype, outputs, runtime).whole()  # type: ignore[arg-type]
+    return _Sizing(program, known, dict(shapes or {}), known_dtype, outputs, runtime).whole()  # type: ignore[arg-type]
 
 
 def _bound(extent: object) -> int | None:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from tiling.dtypes.formats import format_of
 from tiling.program.functions import FUNCTIONS, NAMED, SYMBOLS
 from tiling.program.language import (
     COMPARISONS,
@@ -136,7 +137,7 @@ class _Reader:
         if array in declared:
             raise self.wrong(f"declares {array} again")
         self.advance()
-        dtype = self.advance() if self.token in DTYPES else None
+        dtype = format_of(self.advance()) if format_of(self.token) in DTYPES else None
         if dtype is None and self.token != "[":
             raise self.wrong(f"stands where a dtype is expected ({' '.join(DTYPES)}), or extents in brackets")
         extents: tuple[int | str, ...] | None = None

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cpu.kernel.arguments import like
 from cpu.kernel.export import folder_of, placed
 from cpu.kernel.program import checked_array, runtime_extents
 from cpu.runtime.numbers import ELEMENTS
@@ -30,7 +31,10 @@ GPU_PASS_NAMES = names(PROGRAM)
 
 
 class TwinProgramKernel:
-    """`kernel(x, …)` gives the output of a program, or a dict of several, on the twin: NumPy arrays in and out."""
+    """`kernel(x, …)` gives the output of a program, or a dict of several, on the twin.
+
+    Arrays are NumPy's, or tensors of another library; the outputs are of the library of the first.
+    """
 
     def __init__(self, program: Sized):
         self.program = program
@@ -69,7 +73,8 @@ class TwinProgramKernel:
                 f"an index that the program reads from an array lies outside of the array that it is an index of: "
                 f"{self.program.program}"
             )
-        found = {array.name: y for array, y in zip(outputs, after[len(read) :])}
+        library = given[0] if given else None
+        found = {array.name: like(library, y, ELEMENTS[array.dtype]) for array, y in zip(outputs, after[len(read) :])}
         return found if len(found) > 1 else next(iter(found.values()))
 
     def save(self, folder: str | Path, architecture: str = HOPPER) -> tuple[Path, ...]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cpu.kernel.arguments import like
 from cpu.kernel.measure import WrongResult
+from cpu.runtime.numbers import ELEMENTS, masked
 from cpu.runtime.processes.worker import CandidateError
 from gpu.codegen.emit import is_pipeline
 from gpu.codegen.loops.scheme import emit_scheme
@@ -28,7 +31,10 @@ MOST_ON_TWIN = 1 << 27
 
 @dataclass(frozen=True)
 class TwinKernel:
-    """`kernel(a, b)` gives c, or `kernel(x, w)` gives y, on the twin: NumPy arrays of floats in, float32 out."""
+    """`kernel(a, b)` gives c, or `kernel(x, w)` gives y, on the twin: arrays of floats in, float32 out.
+
+    The result is NumPy's, or a tensor of the library of the first array.
+    """
 
     source: Source
 
@@ -40,7 +46,7 @@ class TwinKernel:
     def scheme(self) -> Scheme:
         return self.source.scheme
 
-    def __call__(self, *arrays: ArrayLike) -> np.ndarray:
+    def __call__(self, *arrays: ArrayLike) -> Any:
         """c or y. Inputs are first rounded to the problem's dtype. The arrays of the epilogue follow the two inputs.
 
         Raises ArgumentError, TwinError for a kernel that does something wrong, ToolchainError without a C compiler.
@@ -50,9 +56,12 @@ class TwinKernel:
         if len(arrays) != len(tensors):
             names = ", ".join(t.called for t in tensors)
             raise ArgumentError(f"this kernel takes {names}: {len(arrays)} arrays were given")
+        for array, tensor in zip(arrays, tensors):
+            if wrong := masked(array, tensor.called):
+                raise ArgumentError(wrong)
         try:
             floats = [np.asarray(array, np.float32) for array in arrays]
-            return run_on_twin(self.source, *floats).output
+            return like(arrays[0], run_on_twin(self.source, *floats).output, ELEMENTS["f32"])
         except (TypeError, ValueError) as error:
             raise ArgumentError(str(error)) from error
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -17,12 +19,16 @@ from cpu.kernel.saved import load
 from cpu.runtime.compiler.library import shared_object
 from cpu.runtime.compiler.toolchain import ToolchainError, find_compiler
 from cpu.runtime.machine.timer import _library
+from cpu.runtime.saved_files import of_others
 from microkernels.tile.isa import ISAS
 from tests.support.kernels.cases import ON_EVERY_ISA, kernel_of
 from tests.support.kernels.guard import check_guarded
 from tests.support.kernels.saved import LACKED, PROBLEM, TEXT, calling_program, example
+from tilewright_entry import TilewrightWarning
 from tiling.operators import conv2d
 from tiling.text.notation import parse
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
@@ -40,6 +46,33 @@ def test_a_pipe_in_place_of_a_file_is_refused_and_not_waited_for(saved, suffix):
     os.mkfifo(saved[suffix])
     with pytest.raises(ExportError, match="cannot be read \\(it is no regular file\\)"):
         load(saved[".json"])
+
+
+@pytest.mark.parametrize("suffix", ["", ".json"])
+def test_others_who_may_have_written_a_saved_kernel_are_told(saved, suffix):
+    """Its library is a program, and runs when it is loaded."""
+    changed = saved[".json"] if suffix else saved[".json"].parent
+    assert not of_others(saved[".json"].parent, saved[".json"])
+    changed.chmod(0o777)
+    with pytest.warns(TilewrightWarning, match=f"everybody may write into {changed}: a saved .* only what you trust"):
+        load(saved[".json"])
+    changed.chmod(0o1777)
+    assert not of_others(changed)  # the sticky bit
+
+
+def test_a_folder_of_another_user_is_told(saved, monkeypatch):
+    real = Path.stat
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    for owner, told in ((1001, r"belongs to another user \(number 1001\)"), (1000, ""), (0, "")):
+        monkeypatch.setattr(
+            Path, "stat", lambda path, o=owner, **how: os.stat_result((*real(path, **how)[:4], o, *real(path)[5:10]))
+        )
+        assert re.search(told, of_others(saved[".json"])) and bool(of_others(saved[".json"])) == bool(told)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
+def test_readers_are_told_that_a_saved_kernel_is_a_program(page):
+    assert "load only what you trust" in " ".join((ROOT / page).read_text(encoding="utf-8").split())
 
 
 @pytest.mark.slow

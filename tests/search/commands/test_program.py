@@ -131,6 +131,8 @@ def test_a_runtime_extent(capsys):
         (["y[i] = x[i"], "program: the end stands where"),
         (["y[i] = x[i]"], "statement 1, y: dim i has no extent: give i=…"),
         (["y[i] = x[i]", "--shape", "i=0"], "i=0: an extent is a whole number from 1 to"),
+        (["y[i] = x[i]", "--shape", "i=-4"], "i=-4: an extent is a whole number from 1 to"),
+        (["y[i] = x[i]", "--shape", "i<=-4"], "i='<=-4': an extent is a whole number from 1 to"),
         (["y[i] = x[i]", "--shape", "i=2,i=3"], "--shape gives i twice"),
         (["y[i] = x[i]", "--shape", "i"], "--shape 'i': write DIM=EXTENT, such as i=2,j=50"),
         (["y[i] = x[i]", "--shape", "k=2"], "k=2: the program has no dim k; its dims are i"),
