@@ -75,6 +75,7 @@ ROOMS = {
         *("tiling.*", "gpu.passes.facts", "gpu.passes.values", "gpu.passes.threads", "gpu.passes.rows"),
     },
     "gpu.passes.matrices": {"tiling.*", "gpu.passes.facts", "gpu.passes.rows", "gpu.passes.memory"},
+    "gpu.passes.steps": {"tiling.*", "gpu.passes.facts", "gpu.passes.matrices"},
     "gpu.passes.warpgroups": {
         *("tiling.*", "gpu.passes.facts", "gpu.passes.rows", "gpu.passes.memory", "gpu.passes.matrices"),
     },

@@ -10,5 +10,6 @@ In this folder, and in its rooms:
     rows/         rows of programs on teams of threads
     memory/       shared memory, barriers, wide accesses
     matrices/     matrix instructions of warps, and the tiles that they read
+    steps/        what the steps of a warp's scheme copy and load when
     warpgroups/   matrix instructions of warpgroups, and a warp that copies for them
 """

@@ -10,9 +10,6 @@ from __future__ import annotations
 
 from gpu.passes.check_scheme import check_scheme
 from gpu.passes.matrices.copy_asynchronously import copy_asynchronously
-from gpu.passes.matrices.fill_ahead import fill_ahead
-from gpu.passes.matrices.keep_loops import keep_loops
-from gpu.passes.matrices.load_ahead import load_ahead
 from gpu.passes.matrices.load_matrices import load_matrices
 from gpu.passes.matrices.load_once import load_once
 from gpu.passes.matrices.multiply_matrices import multiply_matrices
@@ -20,7 +17,6 @@ from gpu.passes.matrices.share_sums import parts_of, share_sums
 from gpu.passes.matrices.stage_matrices import stage_matrices
 from gpu.passes.matrices.store_pairs import store_pairs
 from gpu.passes.matrices.swizzle import swizzle
-from gpu.passes.matrices.unroll_copies import unroll_copies
 from gpu.passes.memory.allocate_shared import allocate_shared
 from gpu.passes.memory.place_barriers import place_barriers
 from gpu.passes.memory.stage_tiles import stage_tiles
@@ -29,6 +25,11 @@ from gpu.passes.memory.widen_copies import widen_copies
 from gpu.passes.rows.bind_rows import bind_rows
 from gpu.passes.rows.place_rows import place_rows
 from gpu.passes.rows.share_rows import share_rows
+from gpu.passes.steps.fill_ahead import fill_ahead
+from gpu.passes.steps.keep_loops import keep_loops
+from gpu.passes.steps.load_ahead import load_ahead
+from gpu.passes.steps.load_first import load_first
+from gpu.passes.steps.unroll_copies import unroll_copies
 from gpu.passes.threads.bind_blocks import bind_blocks
 from gpu.passes.threads.bind_points import bind_points
 from gpu.passes.threads.bind_threads import bind_threads
@@ -95,6 +96,7 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("share sums", share_sums, lambda scheme: parts_of(scheme) > 1),
     Pass("load matrices", load_matrices, _of_warps),
     Pass("load ahead", lambda kernel, _: load_ahead(kernel), _of_warps),
+    Pass("load first", lambda kernel, _: load_first(kernel), _of_warps),
     Pass("store pairs", lambda kernel, _: store_pairs(kernel), _has_matrix),
     Pass("load once", lambda kernel, _: load_once(kernel), _of_warps),
     Pass("unroll copies", lambda kernel, _: unroll_copies(kernel), _of_warps),

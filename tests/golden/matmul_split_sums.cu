@@ -1,9 +1,6 @@
-/*
- * matmul m=40,n=24,k=56,dtype=f16, f16 in, f16 out, sums in f32
+/* matmul m=40,n=24,k=56,dtype=f16, f16: written by Tilewright VERSION.
  *
- * Written by Tilewright VERSION from the scheme
- *
- *     T(k,2)@block T(m,1)@block T(n,1)@block T(m,1)@block S(c) T(k,2) S(a, 3) S(b, 3) T(m,2)@warp T(n,2)@warp U(k,1) U(m,2) U(n,2) M(m16n8k16)
+ * T(k,2)@block T(m,1)@block T(n,1)@block T(m,1)@block S(c) T(k,2) S(a, 3) S(b, 3) T(m,2)@warp T(n,2)@warp U(k,1) U(m,2) U(n,2) M(m16n8k16)
  *
  *     for k in 2 steps of 32:  on blocks
  *       for m in 1 steps of 64:  on blocks
@@ -17,167 +14,134 @@
  *                       for n in 2 steps of 16:  on warps
  *                         register tile 32m × 16n × 16k
  *
- * Grid of 2 blocks of 128 threads; 9216 bytes of shared memory: 3 stages of 2048 + 1024.
- * Of each step a warp does 4 matrix instructions on 3 loads of fragments; a thread copies 2 units and
- * holds 16 accumulators.
- *
- * Operands, row-major:
- *     a[m, k] of 40 x 56
- *     b[k, n] of 56 x 24
- *     c[m, n] of 40 x 24
+ * X is a[m, k] of 40 x 56
+ * W is b[k, n] of 56 x 24
+ * Y is c[m, n] of 40 x 24
  */
-typedef unsigned short element_t;
-typedef unsigned short output_t;
-
-/* Blocks take tiles of 64 by 32 points of m and n; a step sums 16 points of k. */
-enum { STEPS = 2, STAGES = 3, PREFETCH_DISTANCE = 2, STAGE_BYTES = 3072, B_TILE = 2048 };
-/* So many blocks share a tile, each with its own steps; the last of them to finish adds up their sums. */
-enum { SPLIT_K = 2 };
-/* Of a warp: matrix instructions along m and k, tiles of 8 along n. */
-enum { ROWS = 2, COLUMNS = 2, PARTS = 1 };
-
-/* Byte of a's tile at which 16-byte chunk `chunk` of row `row` lies. Rows are swizzled to lie in different banks. */
-DEVICE unsigned a_at(unsigned row, unsigned chunk) { return row * 32 + (chunk ^ (row / 4 % 2)) * 16; }
-
-/* Copies a's tile of one step: 64 points of m by 16 of k, from point `first` of m on. */
-DEVICE void copy_a(unsigned tile, const element_t *a, unsigned first, unsigned step)
+KERNEL(128, 4) matmul_f16_m40_n24_k56(const unsigned short *__restrict__ X, const unsigned short *__restrict__ W, unsigned short *__restrict__ Y, unsigned *__restrict__ counts, float *__restrict__ parts)
 {
-    const unsigned thread = threadIdx.x;
-    const unsigned row = thread / 2;
-    const unsigned column = (thread % 2) * 8;
-    const unsigned m = first + row;
-    const unsigned k = step * 16 + column;
-    cp_async_16(tile + a_at(row, column / 8), a + (m * 56 + k), m < 40 && k < 56);
-}
-
-/* Loads a warp's fragments of a for one instruction depth: from point `first` of the tile's m on. */
-DEVICE void load_a(unsigned *registers, unsigned tile, unsigned first, unsigned part)
-{
-    const unsigned lane = threadIdx.x % 32;
-    #pragma unroll
-    for (unsigned i = 0; i < 2; ++i)
-        ldmatrix_x4(registers + 4 * i, tile + a_at(i * 16 + first + (lane / 8 % 2) * 8 + lane % 8, (part * 16) / 8 + lane / 16));
-}
-
-/* Byte of b's tile at which 16-byte chunk `chunk` of row `row` lies. Rows are swizzled to lie in different banks. */
-DEVICE unsigned b_at(unsigned row, unsigned chunk) { return row * 64 + (chunk ^ (row / 2 % 4)) * 16; }
-
-/* Copies b's tile of one step: 16 points of k by 32 of n, from point `first` of n on. */
-DEVICE void copy_b(unsigned tile, const element_t *b, unsigned first, unsigned step)
-{
-    const unsigned thread = threadIdx.x;
-    if (thread >= 64)
-        return;
-    const unsigned row = thread / 4;
-    const unsigned column = (thread % 4) * 8;
-    const unsigned k = step * 16 + row;
-    const unsigned n = first + column;
-    cp_async_16(tile + b_at(row, column / 8), b + (k * 24 + n), k < 56 && n < 24);
-}
-
-/* Loads a warp's fragments of b for one instruction depth: from point `first` of the tile's n on. */
-DEVICE void load_b(unsigned *registers, unsigned tile, unsigned first, unsigned part)
-{
-    const unsigned lane = threadIdx.x % 32;
-    #pragma unroll
-    for (unsigned i = 0; i < 1; ++i)
-        ldmatrix_x4_trans(registers + 4 * i, tile + b_at(part * 16 + (lane / 8 % 2) * 8 + lane % 8, (i * 16 + first) / 8 + lane / 16));
-}
-
-KERNEL(128, 3) matmul_f16_m40_n24_k56(const element_t *a, const element_t *b, output_t *c, unsigned *semaphores, float *partial_sums)
-{
-    const unsigned shared = shared_base(), block = 0, split = blockIdx.x;
-    const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-
-    /* The first points of this block's tile, and of this warp's part of it. */
-    const unsigned m_block = 0;
-    const unsigned n_block = 0;
-    const unsigned m_warp = (warp / 2) * 32, n_warp = (warp % 2) * 16;
-
-    float sum[ROWS][COLUMNS][4];
-    #pragma unroll
-    for (unsigned i = 0; i < ROWS; ++i)
+    const int block = block_number(), warp = warp_number(), thread = thread_number(), member = member_number();
+    const int k_1 = 32 * block;
+    const int m_2 = 0;
+    const int n_1 = 0;
+    const int m_1 = m_2;
+    float acc[2][2][4];
+    {
+        const int m = 32 * (warp / 2) + m_1;
+        const int n = 16 * (warp % 2) + n_1;
         #pragma unroll
-        for (unsigned j = 0; j < COLUMNS; ++j)
+        for (int m_u = 0; m_u < 32; m_u += 16) {
             #pragma unroll
-            for (unsigned e = 0; e < 4; ++e)
-                sum[i][j][e] = 0;
-
-    /* Fill the ring but for one stage. A group of copies is committed for every step, if need be an empty one. */
-    for (unsigned step = 0; step < PREFETCH_DISTANCE; ++step) {
-        if (step < STEPS) {
-            copy_a(shared + step * STAGE_BYTES, a, m_block, split * 2 + step);
-            copy_b(shared + step * STAGE_BYTES + B_TILE, b, n_block, split * 2 + step);
-        }
-        cp_async_commit();
-    }
-
-    unsigned stage = 0, next = PREFETCH_DISTANCE;
-    #pragma unroll 1
-    for (unsigned step = 0; step < STEPS; ++step) {
-        /* This step's tiles are there once every thread has waited for its own copies. By then every warp is done with
-         * the step before, whose stage is filled next. */
-        cp_async_wait(PREFETCH_DISTANCE - 1);
-        __syncthreads();
-        #pragma unroll
-        for (unsigned part = 0; part < PARTS; ++part) {
-            unsigned a_part[4 * ROWS], b_part[2 * COLUMNS];
-            load_a(a_part, shared + stage * STAGE_BYTES, m_warp, part);
-            load_b(b_part, shared + stage * STAGE_BYTES + B_TILE, n_warp, part);
-            if (step + PREFETCH_DISTANCE < STEPS) {
-                copy_a(shared + next * STAGE_BYTES, a, m_block, split * 2 + step + PREFETCH_DISTANCE);
-                copy_b(shared + next * STAGE_BYTES + B_TILE, b, n_block, split * 2 + step + PREFETCH_DISTANCE);
-            }
-            #pragma unroll
-            for (unsigned i = 0; i < ROWS; ++i)
+            for (int half = 0; half < 2; ++half) {
                 #pragma unroll
-                for (unsigned j = 0; j < COLUMNS; ++j)
-                    mma_m16n8k16_f16(sum[i][j], a_part + 4 * i, b_part + 2 * j);
+                for (int n_u = 0; n_u < 16; n_u += 8) {
+                    #pragma unroll
+                    for (int pair = 0; pair < 2; ++pair) {
+                        acc[m_u / 16][n_u / 8][2 * half + pair] = 0.0f;
+                    }
+                }
+            }
+        }
+    }
+    unsigned short *const X_tile = SHARED(unsigned short, 0);
+    unsigned short *const W_tile = SHARED(unsigned short, 4096);
+    #pragma unroll 1
+    for (int ahead = 0; ahead < 32; ahead += 16) {
+        #pragma unroll 1
+        for (int element = 8 * thread; element < 1024; element += 1024) {
+            copy_async_16(X_tile + 1024 * (ahead / 16 % 2) + 16 * (element / 16) + 8 * ((element % 16 / 8) ^ (element / 16 % 8 / 4)), X + 56 * m_1 + 56 * (element / 16) + k_1 + ahead + element % 16, m_1 + element / 16 < 40 && k_1 + ahead + element % 16 < 56);
+        }
+        #pragma unroll 1
+        for (int element = 8 * thread; element < 512; element += 1024) {
+            copy_async_16(W_tile + 512 * (ahead / 16 % 2) + 32 * (element / 32) + 8 * ((element % 32 / 8) ^ (element / 32 % 8 / 2)), W + 24 * k_1 + 24 * ahead + 24 * (element / 32) + n_1 + element % 32, n_1 + element % 32 < 24 && k_1 + ahead + element / 32 < 56);
         }
         cp_async_commit();
-        stage = stage + 1 == STAGES ? 0 : stage + 1;
-        next = next + 1 == STAGES ? 0 : next + 1;
     }
-
-    /* Each block leaves its sums beside the others' of its tile. Who takes the semaphore last sees all of them, and adds
-     * them in the order of the splits, whichever came last: the result is the same in every run. */
-    float *tile_sums = partial_sums + threadIdx.x * 4;
-    #pragma unroll
-    for (unsigned i = 0; i < ROWS; ++i)
-        #pragma unroll
-        for (unsigned j = 0; j < COLUMNS; ++j)
-            store_sums(tile_sums + (long)split * 2048 + i * 1024 + j * 512, sum[i][j]);
-    __syncthreads();
-    if (!any_thread(threadIdx.x == 0 && take_semaphore(semaphores + 0, SPLIT_K) == SPLIT_K - 1))
-        return;
-    #pragma unroll
-    for (unsigned i = 0; i < ROWS; ++i)
-        #pragma unroll
-        for (unsigned j = 0; j < COLUMNS; ++j)
-            #pragma unroll
-            for (unsigned e = 0; e < 4; ++e)
-                sum[i][j][e] = 0;
     #pragma unroll 1
-    for (unsigned other = 0; other < SPLIT_K; ++other)
-        #pragma unroll
-        for (unsigned i = 0; i < ROWS; ++i)
+    for (int k = 0; k < 32; k += 16) {
+        cp_async_wait(1);
+        cp_async_commit();
+        __syncthreads();
+        {
+            const int m = 32 * (warp / 2) + m_1;
+            const int n = 16 * (warp % 2) + n_1;
             #pragma unroll
-            for (unsigned j = 0; j < COLUMNS; ++j)
-                add_sums(sum[i][j], tile_sums + (long)other * 2048 + i * 1024 + j * 512);
-
-    /* A lane holds pairs of neighbours along n. Row by row, so that only one row's addresses are in registers. */
-    #pragma unroll
-    for (unsigned i = 0; i < ROWS; ++i)
-        #pragma unroll
-        for (unsigned j = 0; j < COLUMNS; ++j) {
-            const unsigned column = n_block + n_warp + j * 8 + (lane % 4) * 2;
-            #pragma unroll
-            for (unsigned half = 0; half < 2; ++half) {
-                const unsigned row = m_block + m_warp + i * 16 + half * 8 + lane / 4;
-                output_t *to = c + row * 24 + column;
-                if (row < 40 && column < 24)
-                    store_f16_pair(to, sum[i][j][2 * half], sum[i][j][2 * half + 1]);
+            for (int k_u = 0; k_u < 16; k_u += 16) {
+                unsigned X_part[2][4];
+                unsigned W_part[2][2];
+                #pragma unroll
+                for (int m_u = 0; m_u < 32; m_u += 16) {
+                    get_matrices(X_part[m_u / 16], X_tile + 1024 * (k / 16 % 2) + 16 * m + 16 * m_u + 128 * (member / 8 % 2) - 16 * m_1 + 16 * (member % 8) + 8 * (((k_u + 8 * (member / 8 / 2)) / 8) ^ (member % 8 / 4)));
+                }
+                #pragma unroll
+                for (int n_u = 0; n_u < 16; n_u += 16) {
+                    get_matrices_across(W_part[n_u / 8], W_tile + 512 * (k / 16 % 2) + 32 * k_u + 256 * (member / 8 % 2) + 32 * (member % 8) + 8 * (((n + n_u + 8 * (member / 8 / 2) - n_1) / 8) ^ (member % 8 / 2)));
+                }
+                #pragma unroll
+                for (int m_u = 0; m_u < 32; m_u += 16) {
+                    #pragma unroll
+                    for (int n_u = 0; n_u < 16; n_u += 8) {
+                        mma_m16n8k16_f16(acc[m_u / 16][n_u / 8], X_part[m_u / 16], W_part[n_u / 8]);
+                    }
+                }
             }
-
         }
+    }
+    #pragma unroll
+    for (int row = 0; row < 2; ++row) {
+        #pragma unroll
+        for (int column = 0; column < 2; ++column) {
+            store_sums(parts + 2048 * block + 1024 * row + 512 * column + 128 * warp + 4 * member, acc[row][column]);
+        }
+    }
+    long long *const last = SHARED(long long, 0);
+    __syncthreads();
+    if (thread == 0) {
+        const int before = take_semaphore(counts, 2);
+        put_s64(last, (long long)(before));
+    }
+    __syncthreads();
+    const long long taken = get_s64(last);
+    if (taken == 1) {
+        #pragma unroll
+        for (int row = 0; row < 2; ++row) {
+            #pragma unroll
+            for (int column = 0; column < 2; ++column) {
+                #pragma unroll
+                for (int number = 0; number < 4; ++number) {
+                    acc[row][column][number] = 0.0f;
+                }
+            }
+        }
+        for (int part = 0; part < 2; ++part) {
+            #pragma unroll
+            for (int row = 0; row < 2; ++row) {
+                #pragma unroll
+                for (int column = 0; column < 2; ++column) {
+                    add_sums(acc[row][column], parts + 2048 * part + 1024 * row + 512 * column + 128 * warp + 4 * member);
+                }
+            }
+        }
+        {
+            const int m = 32 * (warp / 2) + m_1;
+            const int n = 16 * (warp % 2) + n_1;
+            #pragma unroll
+            for (int m_u = 0; m_u < 32; m_u += 16) {
+                #pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    #pragma unroll
+                    for (int n_u = 0; n_u < 16; n_u += 8) {
+                        if (m + m_u + member / 4 + 8 * half < 40 && n + n_u + 2 * (member % 4) < 24) {
+                            float Y_pair[2];
+                            #pragma unroll
+                            for (int pair = 0; pair < 2; ++pair) {
+                                Y_pair[pair] = acc[m_u / 16][n_u / 8][2 * half + pair];
+                            }
+                            put2_f16(Y + 24 * m + 24 * m_u + 24 * (member / 4) + 192 * half + n + n_u + 2 * (member % 4), Y_pair);
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -38,7 +38,7 @@ MOST_SHARED = 227 << 10  # bytes that a block of the largest GPU may have
 def maker_of(scheme: Scheme) -> str:
     """Who makes the kernel of a scheme: PASSES, or a PIPELINE of `gpu.codegen.emit`.
 
-    Where both can, passes make that of warpgroups, and of warps that load the next fragments while they multiply.
+    Where both can, passes make it, but for a kernel of warps whose threads gather rows of odd lengths of 16 bits.
     Raises SchemeError for a scheme that neither takes, with their reasons.
     """
     pipeline, unread = None, None
@@ -46,7 +46,7 @@ def maker_of(scheme: Scheme) -> str:
         pipeline = pipeline_of(scheme)
     except SchemeError as error:
         unread = error
-    if pipeline and not pipeline.preloads and not is_of_warpgroups(scheme):
+    if pipeline and pipeline.gathers and not is_of_warpgroups(scheme):
         return PIPELINE
     try:
         check_scheme(scheme)

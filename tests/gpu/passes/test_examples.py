@@ -38,6 +38,7 @@ PROGRAMS: dict[str, tuple[str, dict]] = {
 TILES = "T(m,2)@block T(n,2)@block S(c) T(k,8) S(a) S(b) T(m,4)@warp T(m,8)@lane T(n,4)@lane U(k,8) U(m,2) U(n,16)"
 MATRICES = "T(m,2)@block T(n,2)@block S(c) T(k,2) S(a) S(b) T(m,2)@warp T(n,2)@warp U(k,2) U(m,2) U(n,4) M(m16n8k16)"
 OF_MATRICES = ("copy asynchronously", "multiply matrices", "load matrices", "swizzle")
+ONE_PART = "T(m,2)@block T(n,2)@block S(c) T(k,16) S(a, 3) S(b, 3) T(m,2)@warp T(n,2)@warp U(m,4) U(n,8) M(m16n8k16)"
 RING = "T(m,2)@block T(n,2)@block S(c) T(k,8) S(a, 3) S(b, 3) T(m,2)@warp T(n,2)@warp U(k,2) U(m,4) U(n,8) M(m16n8k16)"
 PRODUCT = matmul(m=128, n=128, k=64)
 SHARED = matmul(m=128, n=32, k=128, dtype="f16")
@@ -57,6 +58,7 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
     ),
     **{name: (matmul(m=128, n=128, k=64, dtype="f16"), MATRICES) for name in OF_MATRICES},
     **{name: (matmul(m=256, n=256, k=256, dtype="f16"), RING) for name in ("fill ahead", "load ahead", "keep loops")},
+    "load first": (matmul(m=256, n=256, k=256, dtype="f16"), ONE_PART),
     **{name: (SHARED, PARTS) for name in ("state conditions", "share sums")},
     "unroll copies": (matmul(m=256, n=256, k=256, dtype="f16", transpose_b=True), RING),
     "load once": (

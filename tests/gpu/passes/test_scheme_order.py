@@ -23,6 +23,8 @@ from tiling.operators import matmul
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 
+ONE_STEP = (matmul(m=16, n=16, k=16, dtype="f16"), "S(c) T(k,1) S(a, 2) S(b, 2) T(m,1)@warp U(n,2) M(m16n8k16)")
+
 
 @pytest.mark.parametrize("name", SCHEMES)
 def test_every_form_computes_the_same(name):
@@ -127,6 +129,23 @@ def test_words_of_the_next_part_are_loaded_before_this_one_is_multiplied():
     assert [kind.strip() for kind in kinds] == [a, b, multiply, a, b, multiply]
     waits = [number for number, s in enumerate(loop.body) if any(isinstance(each, Wait) for each in walk((s,)))]
     assert waits == [len(loop.body) - 2]
+
+
+def test_words_of_a_step_are_loaded_before_copies():
+    stages = forms("matrices in a ring")
+    orders = {}
+    for name in ("load ahead", "load first"):
+        (loop,) = (s for s in walk(stages[name].body) if isinstance(s, For) and s.name == "k")
+        text = listing(Kernel((), loop.body))
+        orders[name] = sorted(("wait", "get_matrices", "copy 8", "mma_"), key=text.index)
+    assert orders["load ahead"] == ["wait", "copy 8", "get_matrices", "mma_"]
+    assert orders["load first"] == ["wait", "get_matrices", "copy 8", "mma_"]
+
+
+@pytest.mark.parametrize("name", ["matrices", "matrices in one step", "matrices loaded ahead"])
+def test_nothing_is_loaded_first_where_no_copies_follow_or_words_are_ahead(name):
+    stages = forms(name) if name in SCHEMES else dict(scheme_forms(parse(*ONE_STEP)))
+    assert stages["load first"] == stages["load ahead"]
 
 
 @pytest.mark.parametrize(

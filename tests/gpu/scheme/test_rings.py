@@ -36,6 +36,13 @@ def test_products_of_any_depth_are_exact(depth, unrolled, k):
     assert on_twin(product_scheme(problem, warps=(1, 2), unrolled=unrolled, depth=depth), seeds=(0,))
 
 
+def test_parts_whose_words_do_not_fit_twice_are_loaded_one_by_one():
+    scheme = product_scheme(matmul(m=35, n=21, k=90, dtype="f16"), warps=(1, 1), unrolled=(4, 16, 2), depth=2)
+    stages = dict(scheme_forms(scheme))
+    assert stages["load ahead"] == stages["load matrices"] != stages["load first"]
+    assert on_twin(scheme, seeds=(0,))
+
+
 @pytest.mark.parametrize(
     "problem, text",
     [
@@ -63,10 +70,10 @@ def test_loops_outside_are_free(problem, text):
     assert on_twin(scheme, emit_scheme(scheme))
 
 
-def test_passes_make_what_loads_fragments_ahead():
+def test_passes_make_what_no_threads_gather():
     problem = matmul(m=64, n=64, k=64, dtype="f16")
     assert maker_of(product_scheme(problem)) == maker_of(product_scheme(fused(problem, "y + b"))) == PASSES
-    assert maker_of(product_scheme(problem, unrolled=(2, 2, 1))) == PIPELINE  # a step of one part
+    assert maker_of(product_scheme(problem, unrolled=(2, 2, 1))) == PASSES  # a step of one part
     assert maker_of(product_scheme(matmul(m=64, n=64, k=63, dtype="f16"))) == PIPELINE  # rows that threads gather
     assert maker_of(wgmma_scheme(problem)) == PASSES  # warpgroups, whose boxes a warp of its own copies
 
