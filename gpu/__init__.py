@@ -3,6 +3,7 @@
 In this folder:
 
     calibrate   the command `python -m gpu.calibrate`
+    limits/     what every GPU has: registers and memory of a multiprocessor
     passes/     turn loops into loops over blocks, warps and threads
     codegen/    a scheme as CUDA, and such loops
     model/      which schedules fit a GPU, and how long each takes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpu.codegen.pipeline.stages import REGISTERS, SCHEDULERS, WARP
+from gpu.limits.multiprocessor import blocks_for_memory, blocks_for_registers
 from tiling.choices import meant
 from tiling.dtypes.products import DTYPE_BYTES, GPU_DTYPES
 
@@ -43,13 +43,13 @@ class Device:
         return self.wgmma_flops * 2 // DTYPE_BYTES[dtype]
 
     def blocks_at_once(self, threads: int, registers: int, shared_bytes: int) -> int:
-        """Blocks of a compiled kernel that one multiprocessor runs at once. The system takes 1 KiB of shared memory of
-        each, and gives a warp registers by the 256.
-        """
-        warps = REGISTERS // SCHEDULERS // (-(-registers * WARP // 256) * 256) * SCHEDULERS
+        """Blocks that one multiprocessor runs at once."""
+        return min(blocks_for_registers(threads, registers), self.blocks_beside_registers(threads, shared_bytes))
+
+    def blocks_beside_registers(self, threads: int, shared_bytes: int) -> int:
+        """The same, if there were registers for any number."""
         return min(
-            warps // -(-threads // WARP),
-            self.shared_of_multiprocessor // (shared_bytes + 1024),
+            blocks_for_memory(shared_bytes, self.shared_of_multiprocessor),
             self.threads_of_multiprocessor // threads,
             self.blocks_of_multiprocessor,
         )

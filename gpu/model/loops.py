@@ -19,7 +19,6 @@ _WARP, _WARPGROUP, _WORD = 32, 128, 4
 # Registers of a thread beside its sums: addresses, and the factors of a step. NVRTC 13.5 takes 167 for 64 sums, 115 to
 # 124 for 32, 95 to 103 for 16 and 79 to 94 for 4. Held to 128 for 64 sums, it spills where sizes are odd.
 _OTHER_REGISTERS = 85
-_REGISTERS = 1 << 16  # of a multiprocessor
 _LAUNCH_SECONDS = 2e-6
 # Cycles of a step without products (`gpu.model.predict`): a load from the L2, and two barriers; where copies are under
 # way before, a load of fragments, and a barrier.
@@ -42,12 +41,7 @@ def predict_loops(source: Source, device: Device) -> Prediction:
     rate = device.matrix_flops[problem.dtype] / 2 if matrix else device.lanes
     rate = device.wgmma_rate(problem.dtype) / 2 if groups else rate
     staged = DTYPE_BYTES[problem.dtype] if matrix else _WORD
-    resident = min(
-        device.blocks_of_multiprocessor,
-        device.threads_of_multiprocessor // threads,
-        device.shared_of_multiprocessor // max(shared_bytes, 1024),
-        _REGISTERS // (threads * (sums + _OTHER_REGISTERS)),
-    )
+    resident = device.blocks_at_once(threads, sums + _OTHER_REGISTERS, shared_bytes)
     if resident < 1 or shared_bytes > device.shared_of_block:
         raise ValueError(f"{scheme.text} does not fit {device.name}")
     serial = ceil(blocks / device.multiprocessors)  # blocks of the busiest multiprocessor

@@ -16,7 +16,8 @@ from gpu.codegen.copies.operand import Operand
 from gpu.codegen.copies.tensor_map import SWIZZLE
 from gpu.codegen.copies.tma import load_lines, stored_by_tma, stored_columns
 from gpu.codegen.pipeline.reading import pipeline_of
-from gpu.codegen.pipeline.stages import WARP, Pipeline
+from gpu.codegen.pipeline.stages import Pipeline
+from gpu.limits.multiprocessor import WARP
 from gpu.model.devices import Device
 from gpu.model.space import candidates, resident_blocks
 from tiling.dtypes.products import DTYPE_BYTES

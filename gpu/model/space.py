@@ -14,7 +14,8 @@ from gpu.codegen.copies.operand import Operand
 from gpu.codegen.emit import check_inputs
 from gpu.codegen.pipeline.instructions import DTYPES, Instruction, instruction_for, instructions_for
 from gpu.codegen.pipeline.reading import NO_PRODUCT, is_product, pipeline_of
-from gpu.codegen.pipeline.stages import LARGEST_THREAD_REGISTERS, REGISTERS, Pipeline
+from gpu.codegen.pipeline.stages import Pipeline
+from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS
 from gpu.model.devices import DEVICES, Device
 from tiling.choices import either
 from tiling.dtypes.products import DTYPE_BYTES
@@ -285,13 +286,8 @@ def limits(scheme: Scheme, device: Device) -> str:
 
 
 def resident_blocks(pipeline: Pipeline, device: Device) -> int:
-    """Blocks that one multiprocessor runs at once. The system takes 1 KiB of shared memory of each."""
-    return min(
-        device.shared_of_multiprocessor // (pipeline.shared_bytes + 1024),
-        pipeline.blocks_at_once,
-        device.threads_of_multiprocessor // pipeline.threads,
-        device.blocks_of_multiprocessor,
-    )
+    """Blocks that one multiprocessor runs at once."""
+    return min(pipeline.blocks_at_once, device.blocks_beside_registers(pipeline.threads, pipeline.shared_bytes))
 
 
 def _axes(problem: Problem) -> tuple[str, str, str]:

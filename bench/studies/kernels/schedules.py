@@ -34,11 +34,14 @@ class FileError(RuntimeError):
 
 
 def problems(dtype: str) -> dict[str, Problem]:
-    """A problem of every kind that has kernels of its own: aligned, across the sum, few tiles, odd rows, pixels."""
+    """A problem of every kind that has kernels of its own: aligned, across the sum, few tiles, few steps, odd rows,
+    pixels.
+    """
     return {
         "product": matmul(m=4096, n=4096, k=4096, dtype=dtype, transpose_b=True),
         "across": matmul(m=4096, n=4096, k=4096, dtype=dtype),
         "split": matmul(m=512, n=512, k=4096, dtype=dtype, transpose_b=True),
+        "short": matmul(m=4096, n=4096, k=64, dtype=dtype, transpose_b=True),
         "odd": matmul(m=1001, n=999, k=2039, dtype=dtype, transpose_a=True),
         "conv": conv2d(n=16, c=64, h=56, w=56, k=512, r=3, s=3, padding=1, dtype=dtype),
         "stem": conv2d(c=3, h=224, w=224, k=64, r=7, s=7, stride=2, padding=3, dtype=dtype),

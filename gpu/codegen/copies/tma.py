@@ -14,7 +14,8 @@ from gpu.codegen.copies.epilogue_arrays import finished, kind_of
 from gpu.codegen.copies.operand import Operand
 from gpu.codegen.copies.tensor_map import SWIZZLE, Pixels, TensorMap, TensorMapError
 from gpu.codegen.pipeline.residual import BARRIER_BYTES, residual_of, rows_of_chunks
-from gpu.codegen.pipeline.stages import STORE_BYTES, WARP, Pipeline
+from gpu.codegen.pipeline.stages import STORE_BYTES, Pipeline
+from gpu.limits.multiprocessor import WARP
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.expression import added, times
 from tiling.scheme.specifiers import SchemeError

@@ -16,7 +16,7 @@ from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.codegen.program import Source
 from gpu.passes.check_scheme import check_scheme
 from gpu.passes.facts.reading import elements
-from gpu.passes.facts.registers import blocks_at_once
+from gpu.passes.facts.registers import blocks_of
 from gpu.passes.facts.workers import launches
 from gpu.passes.matrices.check_matrix import is_staged_once
 from gpu.passes.matrices.share_sums import COUNTS
@@ -85,7 +85,7 @@ def emit_loops(scheme: Scheme) -> Source:
     (loop,) = launches(kernel)
     problem, symbol = scheme.problem, symbol_of(scheme.problem)
     matrices = isinstance(scheme.specifiers[-1], Matrix)
-    blocks = blocks_at_once(loop, shared_bytes(loop)) if matrices else 1
+    blocks = blocks_of(loop, shared_bytes(loop)) if matrices else 1
     launch, lines = emit_launch(kernel, loop, symbol, blocks)
     if launch.shared_bytes > MOST_SHARED:
         raise SchemeError(

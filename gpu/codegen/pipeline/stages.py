@@ -11,6 +11,7 @@ from math import gcd, prod
 
 from gpu.codegen.pipeline.instructions import CHUNK, Instruction
 from gpu.codegen.pipeline.residual import BARRIER_BYTES, residual_of, stored_and_loaded_by_threads
+from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS, WARP, blocks_at_once, blocks_for_memory
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
@@ -18,11 +19,6 @@ from tiling.scheme.specifiers import Tile
 from tiling.scheme.taskmap import TaskMap, spatial
 from tiling.tensor import Affine, Tensor
 
-WARP = 32  # threads
-REGISTERS = 65536  # in a multiprocessor, from sm_80 on
-SCHEDULERS = 4  # in a multiprocessor; each has a quarter of its warps and registers
-LARGEST_THREAD_REGISTERS = 255
-LARGEST_SHARED = 228 << 10  # bytes: the most shared memory that a multiprocessor has, from sm_80 on
 # What a thread needs besides sums and fragments: addresses, predicates, loop counters. ptxas has the last word.
 _OTHER_REGISTERS = 48
 SMALLEST_COPY = 4  # bytes that a cp.async copies
@@ -272,17 +268,11 @@ class Pipeline:
 
     @property
     def blocks_at_once(self) -> int:
-        """Blocks that a multiprocessor has registers and shared memory for. The system takes 1 KiB of each block.
-
-        The text tells ptxas this number. Else ptxas would aim at more blocks than shared memory allows, and spill
-        registers.
-        """
-        if self.tma:
-            by_registers = REGISTERS // (self.registers_needed * self.consumers + PRODUCER_REGISTERS * PRODUCERS)
-        else:
-            warps = REGISTERS // SCHEDULERS // (self.registers * WARP) * SCHEDULERS
-            by_registers = warps // (self.threads // WARP)
-        return max(1, min(by_registers, LARGEST_SHARED // (self.shared_bytes + 1024)))
+        """Blocks that a multiprocessor has registers and shared memory for. The text tells ptxas this number."""
+        if not self.tma:
+            return blocks_at_once(self.threads, self.registers, self.shared_bytes)
+        by_registers = REGISTERS // (self.registers_needed * self.consumers + PRODUCER_REGISTERS * PRODUCERS)
+        return max(1, min(by_registers, blocks_for_memory(self.shared_bytes)))
 
     @property
     def consumer_registers(self) -> int:

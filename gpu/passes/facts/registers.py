@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
+from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS, blocks_at_once
 from gpu.passes.facts.reading import elements
 from gpu.passes.facts.rings import STAGE
-from gpu.passes.facts.workers import MEMBER, WARP_SIZE, WORKERS, threads_of
+from gpu.passes.facts.workers import MEMBER, WORKERS, threads_of
 from tiling.loops.language import Alloc, Beside, Body, Buffer, Condition, Copy, For, Inside, Store
 from tiling.loops.walk import walk
 
 PARTS = "parts"  # the axis of registers that hold all parts of a step, of which two are needed at once
-_MOST = 255  # of a thread
-_ALL = 65536  # of a multiprocessor, from sm_80 on
-_SCHEDULERS = 4  # of a multiprocessor: each has a quarter of its warps and registers
-_SHARED = 228 << 10  # bytes: the most shared memory that a multiprocessor has; the system takes 1 KiB of each block
 # What a thread needs besides sums and words: addresses, conditions, counters. ptxas has the last word.
 _OTHERS = 48
 # The same where a warp of its own copies, and wgmma reads the tiles: NVRTC 13.0 takes 22 to 26 beside the sums.
@@ -26,7 +23,7 @@ _PLACE, _MOST_PLACES = 2, 8  # for each pixel that a thread copies from only whe
 
 def fit(needed: int, threads: int) -> bool:
     """Whether threads that need so many registers beside all others fit in a multiprocessor."""
-    return needed + _OTHERS <= _MOST and (needed + _OTHERS) * threads <= _ALL
+    return needed + _OTHERS <= LARGEST_THREAD_REGISTERS and (needed + _OTHERS) * threads <= REGISTERS
 
 
 def held(buffer: Buffer) -> int:
@@ -36,19 +33,15 @@ def held(buffer: Buffer) -> int:
     return each // parts * min(2, parts)
 
 
-def blocks_at_once(launch: For, shared_bytes: int) -> int:
-    """Blocks that a multiprocessor has registers and shared memory for.
-
-    ptxas is told this number. Else threads take registers that other blocks need.
-    """
+def blocks_of(launch: For, shared_bytes: int) -> int:
+    """Blocks of a launch that a multiprocessor has registers and shared memory for: the number that ptxas is told."""
     threads = threads_of(launch)
     buffers = [s.buffer for s in walk(launch.body) if isinstance(s, Alloc)]
     tiles = {buffer.name: buffer for buffer in buffers if buffer.memory == "shared"}
     needed = sum(held(b) for b in buffers if b.memory == "registers" and MEMBER in b.axes)
     needed += _OTHERS_BESIDE if any(isinstance(s, Beside) for s in walk(launch.body)) else _OTHERS
     needed += staging(launch.body, tiles, threads)
-    warps = _ALL // _SCHEDULERS // (-(-needed // 8) * 8 * WARP_SIZE) * _SCHEDULERS
-    return max(1, min(warps // (threads // WARP_SIZE), _SHARED // (shared_bytes + 1024)))
+    return blocks_at_once(threads, needed, shared_bytes)
 
 
 def staging(body: Body, tiles: Mapping[str, Buffer], threads: int) -> int:

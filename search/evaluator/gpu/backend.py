@@ -11,7 +11,7 @@ from cpu.kernel.export import ExportError
 from gpu.codegen.emit import is_pipeline
 from gpu.codegen.loops.scheme import PASSES, emit_scheme, maker_of
 from gpu.codegen.pipeline.reading import is_product
-from gpu.codegen.pipeline.stages import REGISTERS
+from gpu.limits.multiprocessor import REGISTERS
 from gpu.model.devices import Device, device_named
 from gpu.model.loops import predict_loops
 from gpu.model.loops_space import loop_schemes

@@ -14,14 +14,14 @@ from cpu.runtime.compiler.toolchain import find_compiler
 from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.copies.tensor_map import MAP_TYPES, WRONG_BIT
 from gpu.codegen.emit import copier
-from gpu.codegen.loops.scheme import emit_scheme
+from gpu.codegen.loops.scheme import emit_loops, emit_scheme
 from gpu.codegen.program import Source
 from gpu.model.devices import DEVICES
 from gpu.model.predict import rank
 from gpu.runtime.export import launcher
 from gpu.runtime.machine.driver import _PROMOTE_TO_128, _SWIZZLE_128
 from search.tuner.dtypes import on_gpu
-from tests.support.gpu.cases import SPLIT
+from tests.support.gpu.cases import SPLIT, wgmma_scheme
 from tests.support.gpu.driver import OWN, STAND_IN, WARNINGS, headers
 from tests.support.gpu.schemes import scheme_of
 from tiling.epilogue import fused
@@ -38,6 +38,8 @@ def source_of(case: str) -> Source:
         return emit_scheme(SPLIT)
     if case == "no matrix instruction":
         return emit_scheme(scheme_of("bf16, epilogue"))
+    if case == "a warp copies boxes":
+        return emit_loops(wgmma_scheme(fused(matmul(m=256, n=256, k=256, dtype="f16"), "relu(y + b)")))
     device, problem = {
         "threads copy": ("A100", matmul(m=40, n=24, k=56)),
         "TMA copies": ("H200", matmul(m=4096, n=4096, k=4096)),
@@ -59,6 +61,7 @@ CASES = (
     "epilogue",
     "shared sums",
     "no matrix instruction",
+    "a warp copies boxes",
 )
 
 

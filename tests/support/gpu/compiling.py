@@ -8,7 +8,7 @@ from cpu.runtime.compiler.toolchain import CompileError
 from gpu.codegen.emit import copier
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.reading import pipeline_of
-from gpu.codegen.pipeline.stages import REGISTERS
+from gpu.limits.multiprocessor import REGISTERS
 from gpu.model.devices import DEVICES
 from gpu.runtime.compiler import nvrtc
 from gpu.runtime.compiler.compile import compile_cubin

@@ -10,7 +10,7 @@ import pytest
 
 from gpu.codegen.loops.scheme import PASSES, emit_scheme, maker_of
 from gpu.codegen.pipeline.reading import pipeline_of
-from gpu.codegen.pipeline.stages import REGISTERS, WARP
+from gpu.limits.multiprocessor import REGISTERS, WARP
 from gpu.runtime.compiler.compile import cuda_text
 from tests.support.gpu.cases import product_scheme
 from tests.support.gpu.compiling import needs_nvrtc, ptx_of
