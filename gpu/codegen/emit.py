@@ -22,7 +22,7 @@ from gpu.codegen.copies.aligned import (
     transposing_context,
 )
 from gpu.codegen.copies.epilogue_arrays import arrays_by_kind, finished, loading_lines
-from gpu.codegen.copies.fragments import fragment_lines, rounding_lines
+from gpu.codegen.copies.fragments import fragment_lines
 from gpu.codegen.copies.gather import gather_lines
 from gpu.codegen.copies.operand import Operand, check_operand, copy_lines
 from gpu.codegen.copies.tensor_map import TensorMap
@@ -71,13 +71,15 @@ def is_pipeline(scheme: Scheme) -> bool:
 
 
 def emit(scheme: Scheme) -> Source:
-    """The CUDA text of a scheme as a pipeline, also where passes make its kernel (`gpu.codegen.loops.scheme.maker_of`).
+    """The CUDA text of a scheme as a pipeline.
 
-    Raises SchemeError for a scheme that no pipeline reads.
+    Raises SchemeError for a scheme that no pipeline reads, or of warps whose threads do not gather: passes make those.
     """
     pipeline = pipeline_of(scheme)
     inputs = (Operand(pipeline, 0), Operand(pipeline, 1))
     maps = check_inputs(pipeline, inputs)
+    if not pipeline.asynchronous and not pipeline.gathers:
+        raise SchemeError(f"{scheme.text}: passes make this kernel, a pipeline only where threads gather rows")
     problem = scheme.problem
     symbol = symbol_of(problem)
     arrays = 3 + len(problem.epilogue_arrays)
@@ -214,7 +216,6 @@ def _operand(operand: Operand) -> dict[str, object]:
         "place": operand.place,
         "copy_lines": gather_lines(operand) if operand.gathered else copy_lines(operand),
         "fragment_lines": [] if operand.pipeline.asynchronous else fragment_lines(operand),
-        "rounding_lines": [] if operand.pipeline.asynchronous else rounding_lines(operand),
     }
 
 
@@ -239,9 +240,7 @@ def _facts(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict[str, int
     words = [o.fragments * o.registers for o in inputs]
     return {
         "matrix": prod(pipeline.unrolled),
-        "loads": 0
-        if pipeline.asynchronous
-        else parts * sum(count if o.by_word else count // 4 for o, count in zip(inputs, words)),
+        "loads": 0 if pipeline.asynchronous else parts * sum(count // 4 for count in words),
         "copies": sum(o.units_each for o in inputs),
     }
 
