@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,6 +28,7 @@ numbers = st.integers(-9, 99) | st.floats(-1e6, 1e6).map(lambda v: v + 0.0) | st
 OUTSIDE = st.none() | numbers
 
 
+@cache  # a strategy takes longer to make than to draw from
 def expressions(dims):
     """Any tree of values over these dims. Arrays a, b and c have 1, 2 and 3 axes."""
 
