@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -274,14 +274,14 @@ def instructions_in(statement: Statement) -> Iterator[Invoke]:
 
 
 def parts_of(value: Value | Operand) -> Iterator[Operand]:
-    """The value and all values inside it."""
-    yield value
-    arguments: Iterable[Operand] = ()
-    if isinstance(value, Apply):
-        arguments = value.arguments
-    elif isinstance(value, Invoke):
-        arguments = (operand for _, operand in value.operands)
-    elif isinstance(value, Choose):
-        arguments = (value.value, value.otherwise)
-    for argument in arguments:
-        yield from parts_of(argument)
+    """The value and all values inside it, a value before those inside."""
+    rest: list[Operand] = [value]  # a stack, as in `walk`
+    while rest:
+        part = rest.pop()
+        yield part
+        if isinstance(part, Apply):
+            rest += reversed(part.arguments)
+        elif isinstance(part, Invoke):
+            rest += [operand for _, operand in reversed(part.operands)]
+        elif isinstance(part, Choose):
+            rest += (part.otherwise, part.value)
