@@ -109,6 +109,8 @@ def in_layout(problem: Problem, layout: str) -> Problem:
     layout, asked = layout.lower() if isinstance(layout, str) else layout, layout
     if layout not in LAYOUTS:
         raise ProblemError(f"conv2d: layout={asked!r:.40} must be {' or '.join(map(repr, LAYOUTS))}")
+    if layout == problem.layout and problem.epilogue is None:
+        return problem
     channels = problem.layout.index("c")
     images = problem.broadcast, problem.output
     if layout != problem.layout and any(x.shape[channels] != x.reached(problem.extents)[channels] for x in images):

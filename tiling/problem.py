@@ -157,7 +157,7 @@ class Problem:
         """The shape of the part of the output that is written: all of it, unless it lies in a wider array."""
         return self.output.reached(self.extents)
 
-    @property
+    @cached_property
     def output_axes(self) -> tuple[str, ...]:
         """A name for each axis of the output: the dim that moves along it by single elements."""
         # The channels of a group have the index g·(K/groups) + k. There it is k, which stands last.
@@ -183,7 +183,7 @@ class Problem:
     def _unshared(self) -> tuple[str, ...]:
         return tuple(d for d, _ in self.dims if d not in self.reductions and d in self.vector.dims)
 
-    @property
+    @cached_property
     def layout(self) -> str:
         """The order of the axes of a convolution's x and y, "nhwc" or "nchw"."""
         return "nchw" if self.output_axes[-1] == "w" else "nhwc"

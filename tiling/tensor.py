@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 
@@ -50,12 +51,12 @@ class Tensor:
         """The name for a message. A product's own b and the b of its epilogue are two arrays."""
         return f"the epilogue's {self.name}" if self.role == "epilogue" else self.name
 
-    @property
+    @cached_property
     def dims(self) -> frozenset[str]:
         """The dims that the tensor's address depends on. A loop over any other dim re-uses the tensor."""
         return frozenset(dim for index in self.indices for dim, _ in index.terms)
 
-    @property
+    @cached_property
     def strides(self) -> tuple[int, ...]:
         """Elements between neighbours along each axis."""
         return tuple(prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
@@ -69,7 +70,7 @@ class Tensor:
         last = (index.offset + sum((extents[dim] - 1) * step for dim, step in index.terms) for index in self.indices)
         return tuple(min(size, reach + 1) for size, reach in zip(self.shape, last))
 
-    @property
+    @cached_property
     def elements(self) -> int:
         return prod(self.shape)
 

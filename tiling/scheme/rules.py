@@ -40,16 +40,16 @@ def check(problem: Problem, specifiers: Specifiers) -> None:
         _check_one(problem, extents, s)
     _check_order(problem, specifiers)
     _check_lambda(specifiers)
-    for dim in extents:
-        _check_covered(problem, specifiers, dim)
+    for dim, units in units_of(problem, specifiers).items():
+        _check_covered(problem, specifiers, dim, units)
 
 
-def _check_covered(problem: Problem, specifiers: Specifiers, dim: str) -> None:
-    """Checks that the specifiers of a dim cover it exactly, or reach over its end where that is allowed."""
+def _check_covered(problem: Problem, specifiers: Specifiers, dim: str, have: int) -> None:
+    """Checks that the specifiers of a dim cover its units exactly, or reach over its end where that is allowed."""
     rests = [s for s in specifiers if isinstance(s, Rest) and s.dim == dim]
     if len(rests) > 1:
         raise SchemeError(f"{rests[1]}: at most one R per dim")
-    have, covered = units_of(problem, specifiers)[dim], covered_by(specifiers, dim)
+    covered = covered_by(specifiers, dim)
     unit = next((_UNIT[type(s)] for s in specifiers if type(s) in _UNIT and dim_of(s) == dim), "points")
     named = " ".join(str(s) for s in specifiers if dim_of(s) == dim)
     if rests and have % covered:
