@@ -2,12 +2,13 @@
 
 Read in this order:
 
-    functions  what the functions of values mean
-    workers    who is at work, and who has waited for whom
-    memory     arrays, every access of which is checked
-    roles      two roles of warps, side by side
-    prefetches which cache lines are asked for ahead
-    scope      what names stand for at a place of a kernel
-    lanes      runs the lanes of a vector side by side
-    interpret  runs loops
+    functions     what the functions of values mean
+    workers       who is at work, and who has waited for whom
+    memory        arrays, every access of which is checked
+    roles         two roles of warps, side by side
+    prefetches    which cache lines are asked for ahead
+    instructions  the lanes of an instruction, all at once
+    scope         what names stand for at a place of a kernel
+    lanes         runs the lanes of a vector side by side
+    interpret     runs loops
 """

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from operator import add
+from typing import cast
 
 import numpy as np
 
@@ -47,7 +48,6 @@ from tiling.loops.language import (
     For,
     If,
     Immediate,
-    Instruction,
     Invoke,
     Kernel,
     Let,
@@ -77,6 +77,7 @@ from tiling.loops.language import (
     Wait,
 )
 from tiling.loops.meaning.functions import FUNCTIONS
+from tiling.loops.meaning.instructions import lanes_of
 from tiling.loops.meaning.lanes import read_all, side_by_side
 from tiling.loops.meaning.memory import NUMPY, Array, Fault, Given, by_lane, complete, read_only, undefined
 from tiling.loops.meaning.prefetches import Asked, Prefetches
@@ -299,6 +300,7 @@ def _call(statement: Call, scope: Scope) -> None:
         workers=scope.workers,
         shaped=scope.shaped,
         prefetches=scope.prefetches,
+        instructions=scope.instructions,
     )
     for (name, _), address in zip(function.views, statement.views, strict=True):
         inner.arrays[name] = scope.arrays[address.buffer].moved(name, scope.at(address.at))
@@ -504,29 +506,35 @@ _NO_COPIES, _NO_WORKERS, _NO_PREFETCHES = Copies(), Workers(), Prefetches([])
 
 def invoked(invoke: Invoke, scope: Scope) -> np.ndarray | None:
     """Runs the meaning of an instruction. Returns what it stored to `out`, or None where it stores to memory."""
-    inner = Scope({}, copies=_NO_COPIES, workers=_NO_WORKERS, prefetches=_NO_PREFETCHES)
+    instruction = invoke.instruction
+    lanes = scope.instructions.get(id(instruction))
+    if lanes is None:
+        lanes = scope.instructions[id(instruction)] = lanes_of(instruction)
+    vectors, others = {}, []
     for name, operand in invoke.operands:
+        if type(operand) in _VALUE:
+            given = value(cast(Value, operand), scope)
+            vectors[name] = given if given.ndim else given.reshape(1)
+        else:
+            others.append((name, operand))
+    if lanes.together and not others and (out := lanes.together(vectors)) is not None:
+        return out
+    inner = Scope({}, copies=_NO_COPIES, workers=_NO_WORKERS, prefetches=_NO_PREFETCHES)
+    inner.arrays |= {name: read_only(name, vector) for name, vector in vectors.items()}
+    for name, operand in others:
         _hand_over(name, operand, scope, inner)
-    lanes = vector_lanes(invoke.instruction)
-    if lanes:
-        dtype = NUMPY[invoke.instruction.dtype] if invoke.instruction.dtype else inner.arrays["p"].elements.dtype
-        inner.arrays["out"] = undefined("out", (lanes,), dtype)
-    for statement in invoke.instruction.meaning:
+    if lanes.of_value:
+        dtype = NUMPY[instruction.dtype] if instruction.dtype else inner.arrays["p"].elements.dtype
+        inner.arrays["out"] = undefined("out", (lanes.of_value,), dtype)
+    for statement in instruction.meaning:
         _RUN[type(statement)](statement, inner)
-    if lanes and np.count_nonzero(inner.arrays["out"].written) < lanes:
-        raise Fault(f"{invoke.instruction.name} leaves lanes of its value without one")
-    return inner.arrays["out"].elements if lanes else None
-
-
-def vector_lanes(instruction: Instruction) -> int:
-    """The lanes of an instruction's value; 0 where it gives none."""
-    for loop in instruction.meaning:
-        if isinstance(loop, For) and any(isinstance(s, Store) and s.buffer == "out" for s in walk(loop.body)):
-            return loop.stop.offset
-    return 0
+    if lanes.of_value and np.count_nonzero(inner.arrays["out"].written) < lanes.of_value:
+        raise Fault(f"{instruction.name} leaves lanes of its value without one")
+    return inner.arrays["out"].elements if lanes.of_value else None
 
 
 def _hand_over(name: str, operand: Operand, scope: Scope, inner: Scope) -> None:
+    """Gives an instruction's meaning an operand that is no value."""
     if isinstance(operand, Mask):
         inner.numbers[name] = operand.lanes.at(scope.numbers)
     elif isinstance(operand, Immediate):
@@ -535,7 +543,5 @@ def _hand_over(name: str, operand: Operand, scope: Scope, inner: Scope) -> None:
         inner.arrays[name] = by_lane(scope.arrays[operand.buffer], lambda lane: scope.at(operand.at, lane))
     elif isinstance(operand, Address):
         inner.arrays[name] = scope.arrays[operand.buffer].moved(operand.buffer, scope.at(operand.at)).flat()
-    elif isinstance(operand, Stride):
-        return  # the meaning counts elements: it is made for this stride
     else:
-        inner.arrays[name] = read_only(name, np.atleast_1d(value(operand, scope)))
+        assert isinstance(operand, Stride)  # the meaning counts elements: it is made for this stride

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -31,7 +31,7 @@ def side_by_side(loop: For, scope: Scope) -> bool:
         return False
     lanes = _counted(loop.start.at(scope.numbers), loop.stop.at(scope.numbers), loop.step)
     try:
-        writes = list(_writes(loop.body[0], lanes, scope))
+        writes = _writes(loop.body[0], lanes, scope)
     except _InTurn:
         return False
     for array, place, given in writes:
@@ -58,28 +58,29 @@ def _counted(start: int, stop: int, step: int) -> np.ndarray:
     return lanes
 
 
-def _writes(statement: object, lanes: np.ndarray, scope: Scope) -> Iterator[_Write]:
+def _writes(statement: object, lanes: np.ndarray, scope: Scope) -> list[_Write]:
     """What a statement writes in these lanes: elements of an array, and their new numbers."""
     if not len(lanes):
-        return
+        return []
     numbers = {**scope.numbers, "lane": lanes}
     if isinstance(statement, If):
         holds = np.ones(len(lanes), bool)
         for condition in statement.conditions:
             holds &= _holds(condition, numbers, scope)
+        found = []
         for body, taken in ((statement.body, lanes[holds]), (statement.otherwise, lanes[~holds])):
             if len(body) > 1:
                 raise _InTurn
             for inside in body:
-                yield from _writes(inside, taken, scope)
-    elif isinstance(statement, Store):
-        array, given = scope.arrays[statement.buffer], _value(statement.value, numbers, scope)
-        place = _places(array, statement.at, numbers)
-        if np.ndim(given) and all(isinstance(at, int) for at in place):
-            raise _InTurn  # all lanes write one element: the last one stays
-        yield array, place, given
-    else:
+                found += _writes(inside, taken, scope)
+        return found
+    if not isinstance(statement, Store):
         raise _InTurn
+    array, given = scope.arrays[statement.buffer], _value(statement.value, numbers, scope)
+    place = _places(array, statement.at, numbers)
+    if np.ndim(given) and all([isinstance(at, int) for at in place]):
+        raise _InTurn  # all lanes write one element: the last one stays
+    return [(array, place, given)]
 
 
 def _holds(condition: Condition, numbers: Numbers, scope: Scope) -> Any:
@@ -91,10 +92,10 @@ def _holds(condition: Condition, numbers: Numbers, scope: Scope) -> Any:
 
 
 def _value(node: Value, numbers: Numbers, scope: Scope) -> Given:
-    if isinstance(node, Number):
-        return NUMPY[node.dtype](node.value)
     if isinstance(node, Apply):
         return FUNCTIONS[node.function](*[_value(argument, numbers, scope) for argument in node.arguments])
+    if isinstance(node, Number):
+        return NUMPY[node.dtype](node.value)
     if not isinstance(node, Load):
         raise _InTurn
     array = scope.arrays[node.buffer]

@@ -30,7 +30,7 @@ class Fault(Exception):
     """A kernel touches memory that it must not touch. The message says which buffer, and where."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Array:
     """A buffer while it lives. origin: where a view begins in it. written: which elements have a value.
 
@@ -127,7 +127,7 @@ class Array:
         return Array(self.name, self.elements.reshape(-1), self.written.reshape(-1), (start,), self.memory, self.first)
 
 
-@dataclass
+@dataclass(slots=True)
 class ByLane(Array):
     """An array that each lane sees from a place of its own: an index is the lane, and an element behind that place."""
 

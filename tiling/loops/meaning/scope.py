@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 from tiling.loops.index import Index
 from tiling.loops.language import Aligned, Condition, Copy, Function, Inside
+from tiling.loops.meaning.instructions import Lanes
 from tiling.loops.meaning.memory import Array, Given
 from tiling.loops.meaning.prefetches import Prefetches
 from tiling.loops.meaning.workers import Workers
 
 
-@dataclass
+@dataclass(slots=True)
 class Copies:
     """The asynchronous copies of a worker, in groups; the last one is open. of: the copies of each worker inside it."""
 
@@ -24,7 +25,7 @@ class Copies:
         return self.of.setdefault((kind, number), Copies())
 
 
-@dataclass
+@dataclass(slots=True)
 class Scope:
     """The names of a block and of the blocks outside it.
 
@@ -32,6 +33,7 @@ class Scope:
     flags that `RaiseFlag` has named. shapes: those of tile registers; None until `Tiles`. shaped: whether
     registers need them. own: the registers that this very block has named. team:
     the buffers that all threads share. workers: who runs this. prefetches: its cursors, and what was asked for.
+    instructions: what is known of those that have run, by their identity.
     """
 
     functions: Mapping[str, Function]
@@ -46,6 +48,7 @@ class Scope:
     workers: Workers = field(default_factory=Workers)
     shaped: bool = False
     prefetches: Prefetches = field(default_factory=lambda: Prefetches([]))
+    instructions: dict[int, Lanes] = field(default_factory=dict)
 
     def inner(self) -> Scope:
         names = dict(self.arrays), dict(self.registers), dict(self.numbers)
@@ -59,6 +62,7 @@ class Scope:
             workers=self.workers,
             shaped=self.shaped,
             prefetches=self.prefetches,
+            instructions=self.instructions,
         )
 
     def holds(self, condition: Condition) -> bool:

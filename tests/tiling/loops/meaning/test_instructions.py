@@ -1,0 +1,97 @@
+"""All lanes of an instruction at once: the same bits, and the same faults, as one statement after the other."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from microkernels.tile.instructions import instructions_of
+from microkernels.tile.isa import EVERY_ISA
+from tiling.loops.index import LANE, ZERO, constant, variable
+from tiling.loops.language import Apply, For, Instruction, Invoke, Load, Number, Register, Store
+from tiling.loops.meaning import interpret
+from tiling.loops.meaning.instructions import Lanes, lanes_of
+from tiling.loops.meaning.memory import NUMPY, Fault
+from tiling.loops.meaning.scope import Scope
+from tiling.loops.rewrite import parts_of
+
+LANES = 4
+
+
+def rows_instructions():
+    """Each instruction of each row of the table that computes all lanes from vectors alike."""
+    for isa in EVERY_ISA.values():
+        table = instructions_of(isa)
+        own = [getattr(table, field.name) for field in fields(table)]
+        found = [each for each in own if isinstance(each, Instruction)] + list(table.arithmetic.values())
+        yield from (pytest.param(isa, each, id=f"{isa.name}-{each.name}") for each in found if lanes_of(each).together)
+
+
+def loads(instruction):
+    """What the one value of an instruction loads."""
+    ((store,),) = (loop.body for loop in instruction.meaning)
+    return [part for part in parts_of(store.value) if isinstance(part, Load)]
+
+
+def invoked(instruction, vectors, together=True):
+    scope = Scope({}, registers=dict(vectors))
+    known = lanes_of(instruction)
+    scope.instructions[id(instruction)] = known if together else Lanes(instruction, known.of_value, None)
+    return interpret.invoked(Invoke(instruction, tuple((name, Register(name)) for name in vectors)), scope)
+
+
+@pytest.mark.parametrize("isa, instruction", list(rows_instructions()))
+def test_the_value_is_that_of_one_lane_after_the_other(isa, instruction):
+    random, lanes = np.random.default_rng(0), lanes_of(instruction).of_value
+    drawn = {}
+    for load in loads(instruction):
+        whole = random.integers(0, 1 << 16, lanes if load.at == (LANE,) else 1)
+        if isa.numbers is None or load.buffer == "acc":
+            drawn[load.buffer] = (whole / 7).astype(NUMPY[instruction.dtype or "f32"])
+        else:  # words of narrow numbers
+            drawn[load.buffer] = whole.astype(np.uint32)
+    at_once, in_turn = invoked(instruction, drawn), invoked(instruction, drawn, together=False)
+    assert at_once.dtype == in_turn.dtype and at_once.shape == (lanes,)
+    np.testing.assert_array_equal(at_once.view(np.uint8), in_turn.view(np.uint8))
+
+
+def made(value, lanes=LANES, name="made", text="made"):
+    return Instruction(name, text, (For("lane", ZERO, constant(lanes), 1, (Store("out", (LANE,), value),), "vector"),))
+
+
+HALF = Apply("mul", (Load("a", (LANE,)), Number(0.5)))
+
+
+def test_one_text_may_stand_for_vectors_of_several_lengths():
+    short, long = made(HALF), made(HALF, lanes=8)
+    assert short == long
+    scope = Scope({})
+    for instruction, lanes in ((short, 4), (long, 8), (short, 4)):
+        scope.registers["a"] = np.arange(lanes, dtype=np.float32)
+        out = interpret.invoked(Invoke(instruction, (("a", Register("a")),)), scope)
+        assert out.tolist() == [each / 2 for each in range(lanes)]
+
+
+def test_other_lanes_are_read_one_after_the_other():
+    assert lanes_of(made(HALF)).together
+    assert not lanes_of(made(Load("a", (LANE + 1,)))).together
+    assert not lanes_of(made(Apply("neg", (Load("a", (variable("c"),)),)))).together
+    first = made(Apply("add", (Load("a", (ZERO,)), Load("b", (LANE,)))))
+    given = {"a": np.float32([7, 1]), "b": np.float32([1, 2, 3, 4])}
+    assert invoked(first, given).tolist() == [8, 9, 10, 11]
+
+
+@pytest.mark.parametrize("together", (True, False))
+def test_a_vector_with_too_few_lanes_is_a_fault(together):
+    with pytest.raises(Fault, match=r"a\[1\] lies outside its 1 elements"):
+        invoked(made(HALF), {"a": np.float32([1])}, together)
+    assert invoked(made(HALF), {"a": np.arange(9, dtype=np.float32)}, together).tolist() == [0, 0.5, 1, 1.5]
+
+
+def test_a_value_keeps_apart_from_its_operands():
+    a = np.arange(LANES, dtype=np.float32)
+    out = invoked(made(Load("a", (LANE,))), {"a": a})
+    a[:] = 9
+    assert out.tolist() == [0, 1, 2, 3]
