@@ -1,10 +1,11 @@
 """The model's choices for many problems at once: those that the store lacks are listed on all cores, then kept.
 
-problems ──► kept by an earlier call, or listed in worker processes ──► {problem: Choice}
+problems ──► kept by an earlier call, or listed here, then in worker processes ──► {problem: Choice}
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -27,8 +28,11 @@ from tiling.text.shapes import canonical, problem_of
 MOST = 32
 # Time limit in seconds for the list of one problem: many times the time on a busy machine.
 _LIST_SECONDS = 120.0
-# Starting a worker takes as long as listing some problems. So this process, and each worker, list at least so many.
+# Starting a worker takes as long as listing some problems. So each worker lists at least so many.
 _FEW = 3
+# A worker takes 0.3 s to start on a Zen 5. Until this process has listed for so long, it does without: a small model's
+# problems take 0.04 s each, a layer of ResNet-18 takes 0.1 to 0.5 s.
+_START_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
@@ -68,16 +72,21 @@ def candidates(
         Task("search.flow.ahead:listed", _LIST_SECONDS, {"op": p.op, "shape": canonical(p), **place}): p
         for p in problems
     }
-    if len(problems) <= _FEW:
-        return {problem: _listed(backend, problem) for problem in problems}
-    with closing(Pool(min(host().cores, -(-len(problems) // _FEW)))) as pool:
-        for done, (task, outcome) in enumerate(pool.run(tasks)):
-            progress(Stage("listing candidates", done + 1, len(tasks)))
+    waiting, until = list(tasks), time.monotonic() + _START_SECONDS
+    while waiting and (len(waiting) <= _FEW or time.monotonic() < until):
+        problem = tasks[waiting.pop(0)]
+        found[problem] = _listed(backend, problem)
+        progress(Stage("listing candidates", len(found), len(tasks)))
+    if not waiting:
+        return found
+    with closing(Pool(min(host().cores, -(-len(waiting) // _FEW)))) as pool:
+        for task, outcome in pool.run(waiting):
             problem = tasks[task]
             if isinstance(outcome, CandidateError):
                 found[problem] = _listed(backend, problem)  # raises the original error, not its text
             else:
                 found[problem] = tuple(outcome["schemes"]), outcome["seconds"]
+            progress(Stage("listing candidates", len(found), len(tasks)))
     return found
 
 
