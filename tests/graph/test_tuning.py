@@ -185,7 +185,7 @@ def test_a_second_run_tries_others(apart, monkeypatch):
 def test_what_was_tried_before_a_kill_is_kept_and_not_tried_again(tmp_path, sent):
     path, data = tmp_path / "net.onnx", tmp_path / "data"
     path.write_bytes(shape_inference.infer_shapes(network(32)).SerializeToString())
-    environment = {**os.environ, "TILEWRIGHT_DATA": str(data), "TILEWRIGHT_CACHE": str(tmp_path / "cache")}
+    environment = {**os.environ, "TILEWRIGHT_DATA": str(data)}
     script = (
         "import sys; from graph.plan import Plan\n"
         "Plan(sys.argv[1], tune='measure', budget=float(sys.argv[2])).compiled({})"
