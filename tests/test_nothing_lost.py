@@ -35,8 +35,8 @@ from tests.support.running.killed import (
 )
 
 pytestmark = pytest.mark.slow
-# Microkernels of a ranking that is killed and goes on: many times those in flight. All 40 take half a minute.
-FEW = 12
+# Microkernels of a ranking that is killed and goes on: four times those in flight. All 40 take half a minute.
+FEW = 8
 
 
 @pytest.fixture(scope="module")
