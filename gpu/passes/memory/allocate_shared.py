@@ -39,8 +39,9 @@ def allocate_shared(kernel: Kernel) -> Kernel:
 
 def _placed(launch: For) -> For:
     places: dict[str, tuple[int, int]] = {}  # (first byte, the byte behind)
-    for life in _lives(launch.body, 0):
-        others = sorted(places[o.buffer.name] for o in _lives(launch.body, 0) if _meets(life, o) and _has(places, o))
+    lives = list(_lives(launch.body, 0))
+    for life in lives:
+        others = sorted(places[o.buffer.name] for o in lives if _meets(life, o) and _has(places, o))
         start, size = 0, bytes_of(life.buffer)
         for first, end in others:
             if start + size <= first:
@@ -61,9 +62,13 @@ def _placed(launch: For) -> For:
 
 
 def _with_place(statement: Statement, at, placed) -> Statement:  # type: ignore[no-untyped-def]
-    if isinstance(statement, Alloc) and statement.buffer.memory == "shared":
+    if isinstance(statement, Alloc) and _is_shared(statement):
         return Alloc(statement.buffer, at(statement.buffer.name))
     return with_blocks(statement, placed)
+
+
+def _is_shared(statement: Statement) -> bool:
+    return isinstance(statement, Alloc) and statement.buffer.memory == "shared"
 
 
 def _has(places: Mapping[str, tuple[int, int]], life: _Life) -> bool:
@@ -81,10 +86,10 @@ def _lives(body: Body, begin: int) -> Iterator[_Life]:
         first = count
         count += sum(1 for _ in walk((statement,)))
         ends.append((first, count - 1))
+    used = [touched((statement,)) for statement in body] if any(map(_is_shared, body)) else []
     for number, (statement, (first, _)) in enumerate(zip(body, ends)):
-        if isinstance(statement, Alloc) and statement.buffer.memory == "shared":
-            name = statement.buffer.name
-            uses = [n for n in range(number + 1, len(body)) if name in touched((body[n],))]
+        if isinstance(statement, Alloc) and _is_shared(statement):
+            uses = [n for n in range(number + 1, len(body)) if statement.buffer.name in used[n]]
             yield _Life(statement.buffer, ends[uses[0]][0] if uses else first, ends[uses[-1]][1] if uses else first)
         start = first + 1
         for block in inside(statement):
