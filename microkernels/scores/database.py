@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 import filelock
@@ -231,9 +232,15 @@ _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
 def _has_tables(connection: sqlite3.Connection, schema: str) -> bool:
     """Whether no table of `schema` is missing."""
+    return _tables_of(schema) <= set(connection.execute(_TABLES))
+
+
+@lru_cache
+def _tables_of(schema: str) -> frozenset[tuple[str]]:
+    """The tables of a schema, as `_TABLES` gives them."""
     with closing(sqlite3.connect(":memory:")) as ours:
         ours.executescript(schema)
-        return set(ours.execute(_TABLES)) <= set(connection.execute(_TABLES))
+        return frozenset(ours.execute(_TABLES))
 
 
 def _check_tables(connection: sqlite3.Connection, schema: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
 
@@ -45,7 +46,7 @@ def shipped(fingerprint: str, isa: str, op: str) -> Catalog | None:
     if text is None:
         return None
     try:
-        found = read_kind(kind, text).catalog(isa, RANKED_AS[op], EMITTER_VERSION)
+        found = _catalog(kind, text, isa, RANKED_AS[op])
         return found and replace(found, op=op)
     except RecordError as error:
         warnings.warn(
@@ -55,6 +56,12 @@ def shipped(fingerprint: str, isa: str, op: str) -> Catalog | None:
             stacklevel=3,
         )
         return None
+
+
+@lru_cache(maxsize=32)
+def _catalog(kind: str, text: str, isa: str, op: str) -> Catalog | None:
+    """The catalog in the text of a kind. Raises RecordError. It is kept, as a text has hundreds of names to parse."""
+    return read_kind(kind, text).catalog(isa, op, EMITTER_VERSION)
 
 
 def text_of(kind: str) -> str | None:
