@@ -9,6 +9,7 @@ import os
 import random
 import signal
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from zlib import crc32
@@ -61,6 +62,15 @@ def pytest_configure(config):
         raise pytest.UsageError("--soak takes a number of minutes above 0")
     if config.option.soak is not None:
         settings.load_profile("soak")
+    _probe_once()
+
+
+def _probe_once() -> None:
+    """This machine's speeds, which take 0.7 s, are measured once in a process, not for each data folder of a test."""
+    with suppress(ImportError):  # the tests of the language run where the CPU packages cannot be imported
+        from cpu.runtime.machine import probe
+
+        probe.probe = cache(probe.probe)
 
 
 def pytest_ignore_collect(collection_path, config):
