@@ -9,6 +9,8 @@ Read in this order:
     prefetches    which cache lines are asked for ahead
     instructions  the lanes of an instruction, all at once
     scope         what names stand for at a place of a kernel
+    buffers       makes buffers, and sees them from elsewhere
+    asynchronous  copies, mbarriers and prefetches, whose effect comes later
     lanes         runs the lanes of a vector side by side
     interpret     runs loops
 """

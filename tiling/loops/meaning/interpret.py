@@ -10,11 +10,9 @@ or a read of what nothing has written, is a `Fault`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from operator import add
 from typing import cast
 
 import numpy as np
@@ -23,12 +21,7 @@ from tiling.loops.language import (
     THREAD,
     THREADS,
     Address,
-    Advance,
-    Aim,
-    Alloc,
     Apply,
-    Arrive,
-    Await,
     Barrier,
     Beside,
     Block,
@@ -37,10 +30,6 @@ from tiling.loops.language import (
     Choose,
     ClearFlag,
     Comment,
-    Commit,
-    Copy,
-    CopyBox,
-    Cursors,
     Decide,
     Define,
     Do,
@@ -53,37 +42,32 @@ from tiling.loops.language import (
     Let,
     Load,
     Mask,
-    Move,
     Number,
-    Open,
     Operand,
     Position,
-    Prefetch,
     RaiseFlag,
     Read,
     Register,
-    Seen,
     Set,
     Shape,
     StagedPart,
     Statement,
     Store,
     Stride,
-    Take,
     Team,
     Tiles,
     Value,
-    View,
-    Wait,
 )
+from tiling.loops.meaning.asynchronous import ASYNCHRONOUS
+from tiling.loops.meaning.buffers import BUFFERS
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.instructions import lanes_of
 from tiling.loops.meaning.lanes import read_all, side_by_side
-from tiling.loops.meaning.memory import NUMPY, Array, Fault, Given, by_lane, complete, read_only, undefined
+from tiling.loops.meaning.memory import NUMPY, Fault, Given, by_lane, complete, read_only, undefined
 from tiling.loops.meaning.prefetches import Asked, Prefetches
 from tiling.loops.meaning.roles import beside
 from tiling.loops.meaning.scope import Copies, Scope
-from tiling.loops.meaning.workers import Mbarrier, Memory, Workers
+from tiling.loops.meaning.workers import Memory, Workers
 from tiling.loops.walk import walk
 
 ALONE = ("serial", "rolled", "unrolled", "vector")  # kinds of loops that one worker runs
@@ -160,26 +144,6 @@ def run(body: Body, scope: Scope) -> None:
     for name in here.registers:
         if name in scope.registers and name not in here.own:
             scope.registers[name] = here.registers[name]
-
-
-def _alloc(statement: Alloc, scope: Scope) -> None:
-    buffer = statement.buffer
-    if buffer.memory == "tile" and scope.shaped and (scope.shapes or {}).get(buffer.name) != buffer.shape:
-        raise Fault(f"tile register {buffer.name} has no shape of {' x '.join(map(str, buffer.shape))}")
-    shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
-    memory, first = None, 0
-    if statement.at is not None:
-        memory, first = scope.workers.memory(buffer.memory == "shared"), statement.at.at(scope.numbers)
-    elif buffer.memory in ("global", "shared"):
-        memory = Memory(scope.workers)
-    made = undefined(buffer.name, shape, NUMPY[buffer.dtype], memory, first)
-    # The first thread makes a shared buffer for all threads; in shared memory each block has its own.
-    if statement.at is not None and THREAD not in statement.at.names() and buffer.memory != "shared":
-        made = scope.team[buffer.name] if scope.numbers[THREAD] else made
-        scope.team[buffer.name] = made
-    scope.arrays[buffer.name] = made
-    if buffer.memory not in ("registers", "tile"):
-        scope.prefetches.arrays[made.address] = buffer.name
 
 
 def _for(statement: For, scope: Scope) -> None:
@@ -268,24 +232,6 @@ def _clear_flag(statement: ClearFlag, scope: Scope) -> None:
     scope.raised.discard(statement.name)
 
 
-def _view(statement: View, scope: Scope) -> None:
-    address = statement.address
-    scope.arrays[statement.name] = scope.arrays[address.buffer].moved(statement.name, scope.at(address.at))
-
-
-def _seen(statement: Seen, scope: Scope) -> None:
-    buffer, flag = statement.buffer, statement.flag
-    of = statement.otherwise if flag and not scope.numbers[flag] else statement.of
-    shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
-    scope.arrays[buffer.name] = scope.arrays[of].seen(buffer.name, shape, NUMPY[buffer.dtype])
-
-
-def _move(statement: Move, scope: Scope) -> None:
-    view = scope.arrays[statement.view]
-    # Changed in place, so that the blocks outside see it too.
-    view.origin = tuple(start + step for start, step in zip(view.origin, scope.at(statement.at), strict=True))
-
-
 def _do(statement: Do, scope: Scope) -> None:
     invoked(statement.invoke, scope)
 
@@ -311,99 +257,9 @@ def _call(statement: Call, scope: Scope) -> None:
     run(function.body, inner)
 
 
-def _copy(statement: Copy, scope: Scope) -> None:
-    scope.copies.groups[-1].append((statement, scope.inner()))
-    # Its target changes from now on, for whoever looks.
-    target, at = scope.arrays[statement.target.buffer], scope.at(statement.target.at)
-    for element in range(statement.count):
-        target.meet((*at[:-1], at[-1] + element))
-
-
-def _commit(statement: Commit, scope: Scope) -> None:
-    scope.copies.groups.append([])
-
-
-def _wait(statement: Wait, scope: Scope) -> None:
-    groups = scope.copies.groups
-    complete = groups[: max(0, len(groups) - 1 - statement.pending)]
-    del groups[: len(complete)]
-    for copy, where in (each for group in complete for each in group):
-        source, target = where.arrays[copy.source.buffer], where.arrays[copy.target.buffer]
-        begin, end = where.at(copy.source.at), where.at(copy.target.at)
-        reads = all(where.holds(condition) for condition in copy.conditions)
-        zero = source.elements.dtype.type(0)
-        for element in range(copy.count):
-            given = source.read((*begin[:-1], begin[-1] + element)) if reads else zero
-            target.write((*end[:-1], end[-1] + element), given)
-
-
-def _copy_box(statement: CopyBox, scope: Scope) -> None:
-    source, target = scope.arrays[statement.source.buffer], scope.arrays[statement.target.buffer]
-    begin, place = scope.at(statement.source.at), target.moved(target.name, scope.at(statement.target.at)).flat()
-    for number, at in enumerate(np.ndindex(*statement.extents)):
-        there = tuple(map(add, begin, at))
-        inside = all(0 <= each < extent for each, extent in zip(there, source.elements.shape))
-        given = source.read(there) if inside else source.elements.dtype.type(0)
-        place.write((number,), FUNCTIONS[statement.function](given) if statement.function else given)
-    size = math.prod(statement.extents) * target.elements.itemsize
-    _mbarrier(statement.barrier, scope).arrive(scope.workers, 0, -size)
-
-
-def _open(statement: Open, scope: Scope) -> None:
-    array, at = scope.arrays[statement.barrier.buffer], scope.at(statement.barrier.at)
-    array.write(at, statement.arrivals)
-    name = f"{array.name}{list(at)}"
-    made = Mbarrier(name, statement.arrivals, statement.arrivals)
-    scope.workers.mbarriers[scope.workers.mbarrier((array.name, at))] = made
-
-
-def _arrive(statement: Arrive, scope: Scope) -> None:
-    _mbarrier(statement.barrier, scope).arrive(scope.workers, 1, statement.bytes)
-
-
-def _await(statement: Await, scope: Scope) -> None:
-    _mbarrier(statement.barrier, scope).wait(scope.workers, statement.phase.at(scope.numbers))
-
-
-def _mbarrier(address: Address, scope: Scope) -> Mbarrier:
-    array, at = scope.arrays[address.buffer], scope.at(address.at)
-    array.read(at)  # raises Fault where none was opened
-    return scope.workers.mbarriers[scope.workers.mbarrier((array.name, at))]
-
-
 def _beside(statement: Beside, scope: Scope) -> None:
     bodies = (statement.body, statement.otherwise)
     beside([partial(run, body, scope.inner()) for body in bodies], scope.workers)
-
-
-def _prefetch(statement: Prefetch, scope: Scope) -> None:
-    scope.prefetches.ask(_place(statement.address, scope), statement.level)
-
-
-def _cursors(statement: Cursors, scope: Scope) -> None:
-    scope.prefetches = scope.prefetches.worker()
-
-
-def _aim(statement: Aim, scope: Scope) -> None:
-    scope.prefetches.aim(statement.cursor, _place(statement.address, scope), statement.elements.at(scope.numbers))
-
-
-def _advance(statement: Advance, scope: Scope) -> None:
-    scope.prefetches.advance(statement.cursor)
-
-
-def _place(address: Address, scope: Scope) -> Array:
-    """An array seen from a place in it."""
-    return scope.arrays[address.buffer].moved(address.buffer, scope.at(address.at))
-
-
-def _take(statement: Take, scope: Scope) -> None:
-    array, at = scope.arrays[statement.counter.buffer], scope.at(statement.counter.at)
-    place = array.place(at)
-    before = int(array.elements[place])
-    array.elements[place] = (before + 1) % statement.count
-    scope.numbers[statement.name] = before
-    scope.workers.take((array.name, place))
 
 
 def _nothing(statement: Statement, scope: Scope) -> None:
@@ -411,42 +267,11 @@ def _nothing(statement: Statement, scope: Scope) -> None:
 
 
 _RUN: dict[type, Callable[..., None]] = {
-    **{
-        Alloc: _alloc,
-        For: _for,
-        If: _if,
-        Block: _block,
-        StagedPart: _block,
-        Team: _block,
-        Store: _store,
-        Let: _let,
-        Set: _set,
-        Define: _define,
-        Read: _read_index,
-        View: _view,
-        Seen: _seen,
-        Move: _move,
-        Do: _do,
-    },
-    **{
-        Decide: _decide,
-        RaiseFlag: _raise_flag,
-        ClearFlag: _clear_flag,
-        Tiles: _tiles,
-        Shape: _shape,
-        Call: _call,
-        Copy: _copy,
-        Commit: _commit,
-        Wait: _wait,
-        Take: _take,
-        CopyBox: _copy_box,
-        Open: _open,
-        Arrive: _arrive,
-        Await: _await,
-        Beside: _beside,
-        Barrier: _barrier,
-    },
-    **{Prefetch: _prefetch, Cursors: _cursors, Aim: _aim, Advance: _advance},
+    **{For: _for, If: _if, Block: _block, StagedPart: _block, Team: _block, Beside: _beside, Barrier: _barrier},
+    **{Store: _store, Let: _let, Set: _set, Define: _define, Read: _read_index, Do: _do, Call: _call},
+    **{Decide: _decide, RaiseFlag: _raise_flag, ClearFlag: _clear_flag, Tiles: _tiles, Shape: _shape},
+    **BUFFERS,
+    **ASYNCHRONOUS,
     **dict.fromkeys((Fence, Comment), _nothing),
 }
 

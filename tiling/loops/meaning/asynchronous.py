@@ -1,0 +1,115 @@
+"""Statements whose effect comes later: asynchronous copies, the mbarriers that they arrive at, prefetches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+from operator import add
+
+from tiling.loops.language import (
+    Address,
+    Advance,
+    Aim,
+    Arrive,
+    Await,
+    Commit,
+    Copy,
+    CopyBox,
+    Cursors,
+    Open,
+    Prefetch,
+    Wait,
+)
+from tiling.loops.meaning.functions import FUNCTIONS
+from tiling.loops.meaning.memory import Array
+from tiling.loops.meaning.scope import Scope
+from tiling.loops.meaning.workers import Mbarrier
+
+
+def _copy(statement: Copy, scope: Scope) -> None:
+    scope.copies.groups[-1].append((statement, scope.inner()))
+    # Its target changes from now on, for whoever looks.
+    target, at = scope.arrays[statement.target.buffer], scope.at(statement.target.at)
+    for element in range(statement.count):
+        target.meet((*at[:-1], at[-1] + element))
+
+
+def _commit(statement: Commit, scope: Scope) -> None:
+    scope.copies.groups.append([])
+
+
+def _wait(statement: Wait, scope: Scope) -> None:
+    groups = scope.copies.groups
+    complete = groups[: max(0, len(groups) - 1 - statement.pending)]
+    del groups[: len(complete)]
+    for copy, where in (each for group in complete for each in group):
+        source, target = where.arrays[copy.source.buffer], where.arrays[copy.target.buffer]
+        begin, end = where.at(copy.source.at), where.at(copy.target.at)
+        reads = all(where.holds(condition) for condition in copy.conditions)
+        zero = source.elements.dtype.type(0)
+        for element in range(copy.count):
+            given = source.read((*begin[:-1], begin[-1] + element)) if reads else zero
+            target.write((*end[:-1], end[-1] + element), given)
+
+
+def _copy_box(statement: CopyBox, scope: Scope) -> None:
+    source, target = scope.arrays[statement.source.buffer], scope.arrays[statement.target.buffer]
+    begin, place = scope.at(statement.source.at), target.moved(target.name, scope.at(statement.target.at)).flat()
+    for number, at in enumerate(product(*map(range, statement.extents))):
+        there = tuple(map(add, begin, at))
+        inside = all(0 <= each < extent for each, extent in zip(there, source.elements.shape))
+        given = source.read(there) if inside else source.elements.dtype.type(0)
+        place.write((number,), FUNCTIONS[statement.function](given) if statement.function else given)
+    size = math.prod(statement.extents) * target.elements.itemsize
+    _mbarrier(statement.barrier, scope).arrive(scope.workers, 0, -size)
+
+
+def _open(statement: Open, scope: Scope) -> None:
+    array, at = scope.arrays[statement.barrier.buffer], scope.at(statement.barrier.at)
+    array.write(at, statement.arrivals)
+    name = f"{array.name}{list(at)}"
+    made = Mbarrier(name, statement.arrivals, statement.arrivals)
+    scope.workers.mbarriers[scope.workers.mbarrier((array.name, at))] = made
+
+
+def _arrive(statement: Arrive, scope: Scope) -> None:
+    _mbarrier(statement.barrier, scope).arrive(scope.workers, 1, statement.bytes)
+
+
+def _await(statement: Await, scope: Scope) -> None:
+    _mbarrier(statement.barrier, scope).wait(scope.workers, statement.phase.at(scope.numbers))
+
+
+def _mbarrier(address: Address, scope: Scope) -> Mbarrier:
+    array, at = scope.arrays[address.buffer], scope.at(address.at)
+    array.read(at)  # raises Fault where none was opened
+    return scope.workers.mbarriers[scope.workers.mbarrier((array.name, at))]
+
+
+def _prefetch(statement: Prefetch, scope: Scope) -> None:
+    scope.prefetches.ask(_place(statement.address, scope), statement.level)
+
+
+def _cursors(statement: Cursors, scope: Scope) -> None:
+    scope.prefetches = scope.prefetches.worker()
+
+
+def _aim(statement: Aim, scope: Scope) -> None:
+    scope.prefetches.aim(statement.cursor, _place(statement.address, scope), statement.elements.at(scope.numbers))
+
+
+def _advance(statement: Advance, scope: Scope) -> None:
+    scope.prefetches.advance(statement.cursor)
+
+
+def _place(address: Address, scope: Scope) -> Array:
+    """An array seen from a place in it."""
+    return scope.arrays[address.buffer].moved(address.buffer, scope.at(address.at))
+
+
+ASYNCHRONOUS: dict[type, Callable[..., None]] = {
+    **{Copy: _copy, Commit: _commit, Wait: _wait, CopyBox: _copy_box},
+    **{Open: _open, Arrive: _arrive, Await: _await},
+    **{Prefetch: _prefetch, Cursors: _cursors, Aim: _aim, Advance: _advance},
+}
