@@ -46,7 +46,7 @@ def _wait(statement: Wait, scope: Scope) -> None:
     for copy, where in (each for group in complete for each in group):
         source, target = where.arrays[copy.source.buffer], where.arrays[copy.target.buffer]
         begin, end = where.at(copy.source.at), where.at(copy.target.at)
-        reads = all(where.holds(condition) for condition in copy.conditions)
+        reads = where.all_hold(copy.conditions)
         zero = source.elements.dtype.type(0)
         for element in range(copy.count):
             given = source.read((*begin[:-1], begin[-1] + element)) if reads else zero

@@ -128,7 +128,7 @@ def _run_team(body: Body, team: list[Scope]) -> None:
 
 def _chosen(statement: If, team: list[Scope]) -> Body:
     """The block of a choice with a barrier in it. Raises Fault if only some of the threads would wait there."""
-    taken = {all([thread.holds(condition) for condition in statement.conditions]) for thread in team}
+    taken = {thread.all_hold(statement.conditions) for thread in team}
     if len(taken) > 1:
         raise Fault("threads wait for each other in a block that only some of them run")
     return statement.body if taken == {True} else statement.otherwise
@@ -138,6 +138,8 @@ def run(body: Body, scope: Scope) -> None:
     """Runs the statements of a block. It gets a scope of its own, unless it is one statement that names nothing."""
     if len(body) == 1 and isinstance(body[0], _NAMELESS):
         return _RUN[type(body[0])](body[0], scope)
+    if not body:
+        return
     here = scope.inner()
     for statement in body:
         _RUN[type(statement)](statement, here)
@@ -176,7 +178,7 @@ def _barrier(statement: Barrier, scope: Scope) -> None:
 
 
 def _if(statement: If, scope: Scope) -> None:
-    run(statement.body if all([scope.holds(c) for c in statement.conditions]) else statement.otherwise, scope)
+    run(statement.body if scope.all_hold(statement.conditions) else statement.otherwise, scope)
 
 
 def _block(statement: Block | StagedPart | Team, scope: Scope) -> None:
@@ -210,7 +212,7 @@ def _read_index(statement: Read, scope: Scope) -> None:
 
 
 def _decide(statement: Decide, scope: Scope) -> None:
-    scope.numbers[statement.name] = int(all(scope.holds(condition) for condition in statement.conditions))
+    scope.numbers[statement.name] = int(scope.all_hold(statement.conditions))
 
 
 def _tiles(statement: Tiles, scope: Scope) -> None:
@@ -290,7 +292,7 @@ def _position(node: Position, scope: Scope) -> Given:
 
 
 def _choose(node: Choose, scope: Scope) -> Given:
-    return value(node.value if all(scope.holds(c) for c in node.conditions) else node.otherwise, scope)
+    return value(node.value if scope.all_hold(node.conditions) else node.otherwise, scope)
 
 
 def _register(node: Register, scope: Scope) -> Given:

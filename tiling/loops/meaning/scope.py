@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tiling.loops.index import Index
@@ -73,6 +73,10 @@ class Scope:
         if isinstance(condition, Aligned):
             return (self.arrays[condition.buffer].address % condition.bytes == 0) == condition.does
         return condition.name in self.raised or bool(self.numbers.get(condition.name, 0))
+
+    def all_hold(self, conditions: Iterable[Condition]) -> bool:
+        """Whether conditions hold here. Those after one that does not are not looked at, as in C."""
+        return all(map(self.holds, conditions))
 
     def is_vector(self, at: tuple[Index, ...]) -> bool:
         """Whether an access outside any loop over lanes is one to a register of all its lanes."""
