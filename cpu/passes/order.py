@@ -43,6 +43,7 @@ from cpu.passes.program.lanes.split_lanes import split_lanes
 from cpu.passes.program.lanes.store_columns import store_columns
 from cpu.passes.program.lanes.transpose_reads import transpose_reads
 from cpu.passes.program.lanes.vectors import vectors
+from cpu.passes.program.pack_columns import pack_columns
 from cpu.passes.program.place_rows import place_rows
 from cpu.passes.program.share_loops import share_loops
 from cpu.passes.program.split_ranges import split_ranges
@@ -231,6 +232,7 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
         "jam vectors",
         lambda kernel, facts: jam_vectors(kernel, facts.isa.lanes, facts.isa.registers, facts.threads),
     ),
+    Pass("pack columns", lambda kernel, facts: pack_columns(kernel, facts.isa.lanes)),
     Pass("jam rows", lambda kernel, facts: jam_rows(kernel, facts.isa.registers)),
     Pass("interleave rows", lambda kernel, facts: interleave_rows(kernel, facts.isa.registers)),
     Pass("bind tasks", lambda kernel, facts: bind_tasks(kernel, facts.threads)),

@@ -6,6 +6,7 @@ Read in this order:
     split_ranges     a choice by position as two loops
     lanes/           loops as lanes, and lanes as vector instructions
     jam_vectors      several vectors of a sum at once
+    pack_columns     arrays in between as products read them
     jam_rows         several rows of a product at once
     interleave_rows  several short rows at once, so that waits overlap
     bind_tasks       the outer loops on several cores

@@ -143,6 +143,7 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
     "split lanes": ("y[i] = sum[j] x[i,j]", {"x": (8, 100)}, 1),
     "transpose reads": ("y[j,i] = x[i,j]", {"x": (1024, 1024)}, 1),
     "jam vectors": ("y[j] = sum[i] e[i] * v[i,j]", {"e": (512,), "v": (512, 64)}, 1),
+    "pack columns": ("y[i,j] = sum[c] q[i,c] * k[j,c]", {"q": (512, 64), "k": (512, 64)}, 1),
     "jam rows": ("y[i,j] = sum[c] q[i,c] * k[c,j]", {"q": (512, 64), "k": (64, 512)}, 1),
     "claim lines": (
         "m[i] = max[j] x[i,j]; d[i] = sum[j] exp(x[i,j] - m[i]); y[i,j] = x[i,j] - m[i] - d[i]",
