@@ -120,8 +120,8 @@ class Plan:
             program: Any = self.model
             return exported(program)
         raise ModelError(
-            f"model is a {type(self.model).__name__}: give the path of an ONNX file, or what onnx.load or torch.export "
-            "gives"
+            f"model is of type {type(self.model).__name__}: give the path of an ONNX file, or what onnx.load or "
+            "torch.export gives"
         )
 
     def compiled(self, dims: Mapping[str, int | Sequence[int]]) -> CompiledModel:

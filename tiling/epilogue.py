@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from tiling.choices import meant
 from tiling.problem import Problem, ProblemError
 from tiling.value import Apply, Array, Epilogue, Number, Sum, Value, parts
 
@@ -176,7 +177,7 @@ class _Reader:
         start = self.at
         bare = self.text[self.end :].lstrip()[:1]
         if bare == "(":
-            raise self.wrong(f"is no function; there are {' '.join(FUNCTIONS)}")
+            raise self.wrong(f"is no function{meant(self.token, FUNCTIONS)}; there are {' '.join(FUNCTIONS)}")
         if bare != "[":
             channel = self.problem.vector_dim
             if name not in (*PER_CHANNEL, *FULL):

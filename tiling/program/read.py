@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from tiling.choices import like, meant
 from tiling.dtypes.formats import format_of
 from tiling.program.functions import FUNCTIONS, NAMED, SYMBOLS
 from tiling.program.language import (
@@ -55,6 +56,14 @@ def read(text: str) -> Program:
     if len(text) > LONGEST:
         raise ProgramError(f"the program has {len(text)} characters, {LONGEST} are the most supported")
     return _Reader(text).program()
+
+
+def _reduction_meant(before: list[Statement]) -> str:
+    """What a message adds where the statement before it may be the first part of a reduction, misspelt: `summ[j]`."""
+    value = before[0].value if before else None
+    if not isinstance(value, Access) or not like(value.array, REDUCTIONS):
+        return ""
+    return f", or {value.array!r} is to be a reduction{meant(value.array, REDUCTIONS)}"
 
 
 class _Reader:
@@ -128,7 +137,8 @@ class _Reader:
             else:
                 statements.append(self.statement(array, statements))
             if self.token and self.kind != "end":
-                raise self.wrong("follows a complete statement: an operator, a ';' or a new line is missing")
+                missing = "an operator, a ';' or a new line is missing" + _reduction_meant(statements[-1:])
+                raise self.wrong(f"follows a complete statement: {missing}")
         if not statements:
             raise self.wrong("comes before any statement such as 'y[i] = 2 * x[i]'")
         return checked(Program(tuple(statements), tuple(declarations)))
@@ -280,7 +290,7 @@ class _Reader:
             raise self.wrong("begins no value inside an expression: give the reduction a statement of its own")
         following = self.text[self._blank(self.end) :][:1]
         if following == "(":
-            raise self.wrong(f"is no function; there are {' '.join(NAMED)}")
+            raise self.wrong(f"is no function{meant(self.token, NAMED)}; there are {' '.join(NAMED)}")
         name = self.name("an array or a dim")
         return self.access(name) if following == "[" else Dim(name)
 

@@ -116,7 +116,7 @@ def test_a_bound_may_be_the_largest_number():
 @pytest.mark.parametrize(
     ("given", "options", "why"),
     [
-        (5, {}, "model is a int: give the path"),
+        (5, {}, "model is of type int: give the path"),
         (onnx.ModelProto(), {}, "the model has no graph, or a graph without outputs"),
         (None, {"dims": {"n": 2.5}}, "dims: n=2.5 must be a whole number"),
         (None, {"dims": {"x": (1,) * 7}}, "axes by the file, and 7 extents are given"),

@@ -116,8 +116,10 @@ def test_inputs_come_in_the_order_of_first_use():
         ("y[i] = (x[i]", "the end stands where ')' is expected"),
         ("y[i] = x[i])", "')' at character 12 follows a complete statement"),
         ("y[i] = x[i] x[i]", "'x' at character 13 follows a complete statement"),
+        ("y[i] = summ[j] x[i,j]", "a new line is missing, or 'summ' is to be a reduction (did you mean sum?)"),
         ("y[i] = x[i]\nz[i] = $", "'$' at character 20 (line 2) cannot be read"),
         ("y[i] = f(x[i])", "'f' at character 8 is no function; there are min max"),
+        ("y[i] = expp(x[i])", "'expp' at character 8 is no function (did you mean exp or expm1?); there are min max"),
         ("y[i] = exp(x[i], 2)", "')' at character 19 ends exp after 2: it takes 1"),
         ("y[i] = where(i < 2, 1)", "ends where after 2: it takes 3"),
         ("exp[i] = x[i]", "'exp' at character 1 is a word of the language"),
@@ -155,3 +157,9 @@ def test_what_cannot_be_read_is_one_sentence(text, place):
     with pytest.raises(ProgramError) as error:
         read(text)
     assert place in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["y[i] = x[i] x[i]", "x: f32 y[i] = x[i]"])
+def test_an_array_that_is_like_no_reduction_is_not_taken_for_one(text):
+    with pytest.raises(ProgramError, match=r"a new line is missing$"):
+        read(text)
