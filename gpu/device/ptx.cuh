@@ -5,9 +5,10 @@
  * Addresses of shared memory are bytes in its 32-bit window. A copy that is not `inside` reads nothing and writes
  * zeros. Waits and copies clobber memory, so that the compiler moves no access across them.
  */
+#define DEVICE static __device__ __forceinline__
+
 /* A kernel with blocks of `threads` threads. A multiprocessor must have registers for at least `blocks` of them. */
 #define KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
-#define DEVICE static __device__ __forceinline__
 
 extern __shared__ __align__(1024) unsigned char dynamic_shared_memory[];
 

@@ -9,7 +9,8 @@
 struct __align__(64) tensor_map { unsigned long long opaque[16]; };
 #define TENSOR_MAP const __grid_constant__ tensor_map
 
-/* As KERNEL, for clusters of `cluster` blocks. */
+/* A kernel with blocks of `threads` threads, in clusters of `cluster` blocks. A multiprocessor must have registers for
+ * at least `blocks` of them. */
 #define CLUSTER_KERNEL(threads, blocks, cluster) \
     extern "C" __global__ void __cluster_dims__(cluster, 1, 1) __launch_bounds__(threads, blocks)
 

@@ -29,12 +29,14 @@
  */
 typedef unsigned short output_t;
 
-/* Blocks take tiles of 64 by 64 points of m and n; a step sums 64 points of k. */
+/* Blocks take tiles of 64 by 64 points of m and n; a step sums 64 points of k. In a block CONSUMERS warpgroups
+ * multiply, READERS of them each stage. */
 enum { TILES = 6, CLUSTER = 2, CONSUMERS = 1, READERS = 1, STEPS = 4, STAGES = 3, STAGE_BYTES = 16384, B_TILE = 8192 };
 /* Where in shared memory what follows the stages lies: the output's buffers, and of each stage two mbarriers, of which one says
  * that it is full, the other that all who read it are done. */
 enum { STORES = 49152, FULL = 65536, EMPTY = FULL + 8 * STAGES };
-/* Of a warpgroup: matrix instructions along m and k, tiles of 8 along n; the latter of one store. */
+/* Of a warpgroup: ROWS and PARTS are matrix instructions along m and k, COLUMNS tiles of 8 along n, of which one
+ * store takes STORED. */
 enum { ROWS = 1, COLUMNS = 8, PARTS = 4, STORED = 8 };
 
 /* A warp is done with a stage: it says so to every block that copies to it. */

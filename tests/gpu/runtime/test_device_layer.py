@@ -51,6 +51,18 @@ def test_instructions_of_tensor_cores_are_where_they_are_used(name):
     assert TEXTS[name].count("KERNEL(threads, blocks)") == 1, "what all kernels need"
 
 
+CLUSTERS = "T(m,2)@cluster T(m,2)@block S(c) T(k,2) S(a,3) S(b,3) T(m,1)@warpgroup U(n,1) U(k,4) M(m64n64k16)"
+
+
+@pytest.mark.parametrize("name", [*TEXTS, "clusters"])
+def test_what_a_comment_says_of_kernels_stands_before_the_macro_that_begins_them(name):
+    clusters = matmul(m=256, n=64, k=128, dtype="f16")
+    text = TEXTS.get(name) or cuda_text(emit_scheme(parse(clusters, CLUSTERS)))
+    macros = re.findall(r"/\* A kernel with blocks of[^/]*\*/\n#define (\w+)\(", text)
+    assert macros == ["CLUSTER_KERNEL" if name == "clusters" else "KERNEL"]
+    assert text.count("A kernel with blocks of") == 1
+
+
 def test_headings_stand_over_what_is_there():
     """The file's own comment, one over several functions, and what a macro's functions call."""
     found = layer(["ptx.cuh", "elements.cuh", "values.cuh"], "round_bf16(or_bool(1, member_number()))")
