@@ -21,10 +21,9 @@ from cpu.codegen.emit import VERSION, Source, symbol_of
 from cpu.codegen.epilogue import may_be_output
 from cpu.codegen.frame.call import meanwhile
 from cpu.codegen.frame.example import example
-from cpu.codegen.frame.header import kernel_header
+from cpu.codegen.frame.header import call_parameters, kernel_header
 from cpu.runtime.compiler.library import compiled
 from cpu.runtime.compiler.toolchain import BASE_FLAGS
-from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.taken_names import is_taken
 from microkernels.tile.isa import isa_named
 from tiling.problem import Problem
@@ -202,10 +201,8 @@ def _record(scheme: Scheme | Winograd, source: Source, library: bytes) -> dict[s
 
 def _run_parameters(problem: Problem, source: Source) -> list[str]:
     """The parameters of SYMBOL_run for a header, whose readers may be C++."""
-    x, w, y = (ELEMENTS[name].c for name in elements_of(problem))
-    arrays = [f"const float *e_{array.name}" for array in problem.epilogue_arrays]
     more = [parameter.replace("restrict ", "") for parameter in meanwhile(bool(source.scratch), source.threads)]
-    return [f"const {x} *input", f"const {w} *packed", f"{y} *output", *arrays, *more]
+    return [*call_parameters(problem, elements_of(problem)), *more]
 
 
 def seal(record: Mapping[str, object], text: bytes, library: bytes) -> str:

@@ -110,5 +110,6 @@ def _files(program: Sized, source: ProgramSource) -> dict[str, bytes]:
         source.scratch,
         parameters,
         run=[*parameters, *(f"long {name}" for name, _ in source.numbers), *more],
+        reports=source.reports,
     )
     return {f"{source.symbol}.c": source.text.encode(), f"{source.symbol}.h": header.encode()}

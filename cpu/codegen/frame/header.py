@@ -30,12 +30,11 @@ def kernel_header(
     that may be the output itself.
     """
     tensors = problem.broadcast, problem.vector, problem.output
-    x, w, y = types = [ELEMENTS[name].c for name in elements]
+    _, w, _ = types = [ELEMENTS[name].c for name in elements]
     names = [tensor.name for tensor in tensors]
     arrays = [(t.name, t, f"of {dtype}") for t, dtype in zip(tensors, elements)]
     arrays += [(f"e_{a.name}", a, f"of f32, {a.name} of the epilogue") for a in problem.epilogue_arrays]
     product = f"{names[0]} * {names[1]}"
-    beside = [f"const float *e_{array.name}" for array in problem.epilogue_arrays]
     text: str = TEMPLATES.get_template("kernel.h.j2").render(
         problem=str(problem),
         scheme=scheme,
@@ -46,18 +45,29 @@ def kernel_header(
         but_may_be=f", but may be e_{' or e_'.join(residuals)} itself" if residuals else "",
         arrays=[f"{name}: {' x '.join(map(str, a.shape))}, {a.elements} {of}" for name, a, of in arrays],
         about_elements=[_BF16] * ("bf16" in elements),
-        includes=["#include <stdint.h>", ""] * (x != "float"),
-        types=types,
+        includes=["#include <stdint.h>", ""] * (types[0] != "float"),
+        weights=f"{w} *{names[1]}, {w} *packed",
         packed=packed,
         computes=f"{problem.epilogue} with y = {product}" if problem.epilogue else f"{names[2]} = {product}",
-        parameters=[f"const {x} *input", f"const {w} *packed", f"{y} *output", *beside],
+        parameters=call_parameters(problem, elements),
         run=[] if scratch is None else _run_lines(symbol, threads, scratch, run),
     )
     return text
 
 
+def call_parameters(problem: Problem, elements: tuple[str, str, str]) -> list[str]:
+    """The parameters of a call, as a header names them: those of a convolution are x, packed, y, and e_b for a bias b.
+
+    elements: of x, of the weights and of the output.
+    """
+    x, w, y = (ELEMENTS[name].c for name in elements)
+    arrays = [f"const float *e_{array.name}" for array in problem.epilogue_arrays]
+    return [f"const {x} *{problem.broadcast.name}", f"const {w} *packed", f"{y} *{problem.output.name}", *arrays]
+
+
 _TAKES_MEMORY = " * A call takes memory of its own meanwhile; where there is none it ends the program with a sentence."
 _BF16 = " * A bf16 is the upper half of the float of the same value."
+_ELEMENTS = {"bf16": _BF16, "f16": " * An f16 is the 16 bits of a half float.", "bool": " * A bool is a byte, 0 or 1."}
 
 
 def _run_lines(symbol: str, threads: int, scratch: int, run: Sequence[str]) -> list[str]:
@@ -82,12 +92,13 @@ def program_header(
     scratch: int,
     parameters: Sequence[str],
     run: Sequence[str],
+    reports: bool,
 ) -> str:
     """The header of a program's kernel.
 
     program, arrays: the lines that say what it computes, and of what. numbers: (name, largest value) of its extents.
     scratch: bytes that SYMBOL_run asks for at most.
-    parameters, run: the parameters of SYMBOL and of SYMBOL_run; extents come last.
+    parameters, run: the parameters of SYMBOL and of SYMBOL_run; extents come last. reports: SYMBOL may return 1.
     """
     extents = bool(numbers)
     text: str = TEMPLATES.get_template("program.h.j2").render(
@@ -96,13 +107,14 @@ def program_header(
         about_extents=about_extents("a", numbers),
         runs_on=threads_text(threads) + (f", on CPUs with {', '.join(isa.cpu_flags)}" if isa.cpu_flags else ""),
         symbol=symbol,
-        returns=f"Returns 0{OR_OUTSIDE}{OUT_OF_BOUNDS * extents}.",
+        about_elements=[line for dtype, line in _ELEMENTS.items() if any(f" {dtype}[" in array for array in arrays)],
+        returns=f"Returns 0{OR_OUTSIDE * reports}{OUT_OF_BOUNDS * extents}.",
         parameters=[*parameters, *(f"long {name}" for name, _ in numbers)],
         and_extents=", and then of the places of the extents" * extents,
         at_most=" at most" * extents,
         scratch=scratch,
         of_its_own=_of_its_own(threads),
-        nor_extents=" nor about extents" * extents,
+        tests_neither="neither the CPU nor the extents" if extents else "no CPU",
         run=", ".join(run) or "void",
     )
     return text

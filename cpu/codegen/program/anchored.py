@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import prod
 
 from cpu.codegen.emit import VERSION, Source
-from cpu.codegen.frame.call import Call, Gives, call_text
+from cpu.codegen.frame.call import OR_OUTSIDE, Call, Gives, call_text
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.frame.remarks import about_team
 from cpu.codegen.print import Printer
@@ -80,6 +80,7 @@ class _Whole:
         steps = [line for line in self.steps() if line]
         scratch = self.bytes + max(_scratch(source, parts.threads) for source in parts.sources)
         isa = isa_named(parts.product.isa)
+        reports = any(part.reports for part in (parts.before, parts.after) if part)
         call = Call(self.symbol, parameters, constant(scratch), parts.threads)
         facts = {
             "program": str(self.program.program).split("; "),
@@ -94,11 +95,13 @@ class _Whole:
             "meanwhile": self.bytes,
             "steps": steps,
             "about_team": about_team(parts.threads),
+            "returns": f"Returns 0{OR_OUTSIDE * reports}",
         }
         text = TEMPLATES.get_template("anchored.c.j2").render(**facts)
         places = [f"arrays[{at}]" for at in range(len(parameters))]
-        plain = call_text(call, isa, Gives(bool(parts.before or parts.after), (), places))
-        return ProgramSource(self.symbol, text, plain, isa.name, parts.threads, tuple(parameters), scratch)
+        plain = call_text(call, isa, Gives(reports, (), places))
+        given_by = self.symbol, text, plain, isa.name, parts.threads, tuple(parameters), scratch
+        return ProgramSource(*given_by, reports=reports)
 
     def declarations(self) -> Iterator[str]:
         """The declarations of the functions of all parts."""

@@ -57,7 +57,7 @@ class ProgramSource:
     It returns 0; 1 where an index that it read lies outside an array; 2 where a runtime extent is out of bounds.
     inside: the text without the first two. parameters: the C text of each array, inputs first. scratch: the most bytes
     that SYMBOL_run needs. own: additional bytes for each thread after the first. numbers: the name and the bound of
-    each runtime extent.
+    each runtime extent. reports: it reads indices, so that it may return 1.
     """
 
     symbol: str
@@ -69,6 +69,7 @@ class ProgramSource:
     scratch: int
     numbers: tuple[tuple[str, int], ...] = ()
     own: int = 0
+    reports: bool = False
 
     @property
     def text(self) -> str:
@@ -126,7 +127,7 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
     places += [f"*(const long *)arrays[{at + len(parameters)}]" for at in range(len(numbers))]
     calling = call_text(call, isa, Gives(reports, numbers, places))
     most, own = (size.within(last.ranges)[1] for size in (scratch, last.scratch.own))
-    return ProgramSource(symbol, text, calling, isa.name, workers, parameters, most, numbers, own)
+    return ProgramSource(symbol, text, calling, isa.name, workers, parameters, most, numbers, own, reports)
 
 
 def _stride_lines(printer: ProgramPrinter) -> list[str]:

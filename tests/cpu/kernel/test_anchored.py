@@ -120,7 +120,7 @@ def test_a_narrower_instruction_set_goes_by_rules():
     assert not isinstance(kernel, AnchoredKernel)
 
 
-def test_an_index_of_an_operand_that_lies_outside_is_an_error():
+def test_an_index_of_an_operand_that_lies_outside_is_an_error(tmp_path):
     text = "t: s32; y[i,j] = sum[k] a[t[i],k] * b[k,j]"
     shapes = {"a": (40, 512), "t": (100,), "b": (512, 96)}
     kernel = search.generate_program(text, shapes=shapes, isa="portable")
@@ -129,6 +129,8 @@ def test_an_index_of_an_operand_that_lies_outside_is_an_error():
     assert (kernel(t=np.full(100, 39, np.int32), **arrays) == 512).all()
     with pytest.raises(ArgumentError, match="lies outside"):
         kernel(t=np.full(100, 40, np.int32), **arrays)
+    kernel.save(tmp_path, "whole")
+    assert "Returns 0, or 1 where an index" in (tmp_path / "whole.h").read_text()
 
 
 TEXT = "e[i,k] = relu(a[i,k]); y[i,j] = sum[k] e[i,k] * b[k,j]; z[i,j] = relu(y[i,j] + v[j]); s[i] = sum[j] z[i,j]"
@@ -185,6 +187,7 @@ def test_a_saved_program_is_one_function(name, threads, tmp_path):
     outputs = ("z", "m") if name == "all parts" else ()
     kernel = search.generate_program(text, outputs=outputs, threads=threads, isa="portable", **extents)
     paths = kernel.save(tmp_path, "whole")
+    assert "Returns 0. */" in (tmp_path / "whole.h").read_text(), "nothing of it is an index"
     assert {"whole.c", "whole.h", "whole.so", "whole_product.c"} <= {path.name for path in paths}
     ffi = cffi.FFI()
     arrays = ["const void *"] * len(kernel.inputs) + ["void *"] * len(kernel.outputs)

@@ -112,6 +112,23 @@ def test_a_function_may_have_the_name_of_a_local_variable(add, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"a.c", "a.h", "a.so"}
 
 
+@pytest.mark.parametrize(
+    ("text", "shapes", "says"),
+    [
+        ("y[i] = a[i] + b[i]", {"a": (3,), "b": (3,)}, ["Returns 0. */"]),
+        ("t: s32; y[i] = x[t[i]]", {"t": (3,), "x": (5,)}, ["Returns 0, or 1 where an index"]),
+        ("x: bf16; y[i] = x[i] > 0", {"x": (3,)}, ["Returns 0. */", "A bf16 is", "A bool is"]),
+        ("y[i,j] = sum[c] x[i,c] * w[c,j]; z[i,j] = y[j,i]", {"x": (4, 3), "w": (3, 4)}, ["Returns 0. */"]),
+    ],
+)
+def test_a_header_says_what_holds_of_its_program_and_no_more(text, shapes, says, tmp_path):
+    build_program(sized(read(text), {}, shapes), PORTABLE).save(tmp_path, "layer")
+    header = (tmp_path / "layer.h").read_text()
+    remarks = ["Returns 0. */", "Returns 0, or 1 where an index", "A bf16 is", "An f16 is", "A bool is"]
+    assert [remark for remark in remarks if remark in header] == says
+    assert header.count("It tests no CPU. */") == 1
+
+
 @pytest.mark.parametrize("name", ["bits", "choose", "constant", "arrays"])
 def test_a_name_of_the_text_is_no_name_of_the_function(add, name, tmp_path):
     with pytest.raises(ExportError, match="stands for something else"):

@@ -25,7 +25,8 @@ from tests.support.kernels.cases import ON_EVERY_ISA, kernel_of
 from tests.support.kernels.guard import check_guarded
 from tests.support.kernels.saved import LACKED, PROBLEM, TEXT, calling_program, example
 from tilewright_entry import TilewrightWarning
-from tiling.operators import conv2d
+from tiling.epilogue import fused
+from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse
 
 ROOT = Path(__file__).parents[3]
@@ -147,6 +148,16 @@ def test_a_header_says_whether_a_call_needs_memory(tmp_path):
     written = build(parse(depthwise, "R(c) T(h,3) T(w,3) S(y) V(c,4)"), ISAS["portable"]).save(tmp_path)
     headers += [path.read_text() for path in written if path.suffix == ".h"]
     assert ["where there is none" in header for header in headers] == [True, False, True]
+
+
+def test_parameters_have_the_names_of_the_arrays_that_a_header_lists(tmp_path):
+    problem = fused(matmul(m=2, n=4, k=3), "y + b[n]")
+    build(parse(problem, "R(m) R(n) S(c) T(k,3) V(n,4)"), ISAS["portable"]).save(tmp_path, "layer")
+    header = (tmp_path / "layer.h").read_text()
+    assert re.findall(r"^ \*     (\w+): ", header, re.M) == ["a", "b", "c", "e_b"]
+    assert "void layer_pack(const float *b, float *packed);" in header
+    assert "void layer(const float *a, const float *packed, float *c, const float *e_b);" in header
+    assert "void layer_run(const float *a, const float *packed, float *c, const float *e_b);" in header
 
 
 OWN_TEAM = """
