@@ -28,7 +28,7 @@ static inline $V choose(bits lanes, $V a, $V b) { return ($V)((lanes & (bits)a) 
 _BY_TABLE = {
     "exp2_of": """\
 
-/* 2^(k / 16). Volatile for the reason of `zeros`: else gcc keeps it in a register through the loops of a product. */
+/* 2^(k / 16). Volatile, so read where it is said: else gcc keeps it in a register through the loops of a product. */
 static const volatile $V sixteenths = {$SIXTEENTHS};
 
 /* 2^(k / 16 + r) with |r| <= 1 / 32. shifted: a whole number and k / 16 beside 1.5 * 2^19, where an f32 has no place
@@ -117,7 +117,8 @@ static inline $V round_mul_of($V a, $V b)
 # waits for: with these a softmax of 6144 x 512 takes 552 us and not 605 (one thread of a Zen 5).
 _BY_MASK = {
     "kept_of": """\
-/* found, and v where v is no number. Of a v that gcc knows it drops the first form's test, but not the second one's. */
+/* found, and v where v is no number. Two forms that mean the same: where gcc knows v it does without the test of the
+ * first one, and elsewhere the second one is faster. */
 static inline $V kept_of($V v, $V found)
 {
     const bits none = v != v;

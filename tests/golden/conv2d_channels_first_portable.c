@@ -113,7 +113,7 @@ static inline __attribute__((always_inline)) void transpose_4(vec *t, vec r0, ve
     t[0] = s2_4; t[1] = s2_5; t[2] = s2_6; t[3] = s2_7;
 }
 
-/* 12 rows x 1 vectors, summed over one step; k < 16. */
+/* 12 rows x 1 vectors, summed over one step; k < 16; first: y holds no sums yet; last: nothing is added after it. */
 static void tile0_2hx6wx4k(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
     vec acc_0_0;
@@ -270,7 +270,7 @@ static void tile0_2hx6wx4k(const float *x, const float *w, float *y, const float
     }
 }
 
-/* 12 rows x 1 vectors, summed over one step; 16 <= k. */
+/* 12 rows x 1 vectors, summed over one step; 16 <= k; first: y holds no sums yet; last: nothing is added after it. */
 static void tile1_2hx6wx4k_tail(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
     vec acc_0_0;

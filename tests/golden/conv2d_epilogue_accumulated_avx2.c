@@ -128,7 +128,8 @@ static inline __m256 epilogue(__m256 y, __m256 e_scale, __m256 e_b)
     return gelu_of(y * e_scale + e_b);
 }
 
-/* 7 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 1, s from 1 to 2, s from 2 to 3; k < 32. */
+/* 7 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 1, s from 1 to 2, s from 2 to 3; k < 32;
+ * first: y holds no sums yet; last: nothing is added after it. */
 static void tile0_7wx8k(const float *x, const float *w, float *y, const float *e_scale, const float *e_b, long r_begin, long r_end, int first, int last)
 {
     __m256 acc_0_0;
@@ -212,7 +213,8 @@ static void tile0_7wx8k(const float *x, const float *w, float *y, const float *e
     }
 }
 
-/* 7 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 1, s from 1 to 2, s from 2 to 3; 32 <= k. */
+/* 7 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 1, s from 1 to 2, s from 2 to 3; 32 <= k;
+ * first: y holds no sums yet; last: nothing is added after it. */
 static void tile1_7wx8k_tail(const float *x, const float *w, float *y, const float *e_scale, const float *e_b, long r_begin, long r_end, int first, int last)
 {
     __m256 acc_0_0;

@@ -56,7 +56,8 @@ static const long STEP_z_k = 1;
 typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
 static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* found, and v where v is no number. Of a v that gcc knows it drops the first form's test, but not the second one's. */
+/* found, and v where v is no number. Two forms that mean the same: where gcc knows v it does without the test of the
+ * first one, and elsewhere the second one is faster. */
 static inline __m512 kept_of(__m512 v, __m512 found)
 {
     const bits none = v != v;

@@ -54,7 +54,7 @@ static const long Y_g = 1;
 
 #define TAIL 1 /* lanes used of the last vector */
 
-/* 6 rows x 1 vectors, summed over c from 0 to 2, r from r_begin to r_end; k < 36. */
+/* 6 rows x 1 vectors, summed over c from 0 to 2, r from r_begin to r_end; k < 36; first: y holds no sums yet. */
 static void tile0_6wx4kx3s(const float *x, const float *w, float *y, long r_begin, long r_end, int first)
 {
     vec acc_0_0;
@@ -103,7 +103,7 @@ static void tile0_6wx4kx3s(const float *x, const float *w, float *y, long r_begi
     *(vec_at *)(y + 5 * Y_w) = acc_5_0;
 }
 
-/* 6 rows x 1 vectors, summed over c from 0 to 2, r from r_begin to r_end; 36 <= k. */
+/* 6 rows x 1 vectors, summed over c from 0 to 2, r from r_begin to r_end; 36 <= k; first: y holds no sums yet. */
 static void tile1_6wx4kx3s_tail(const float *x, const float *w, float *y, long r_begin, long r_end, int first)
 {
     vec acc_0_0;

@@ -83,7 +83,7 @@ static inline __m256 epilogue(__m256 y, __m256 e_t, __m256 e_z, __m256 e_s, __m2
     return relu_of(y, zero) * e_t + e_z - e_s;
 }
 
-/* 8 rows x 1 vectors, summed over c from 0 to 2; w < 96. */
+/* 8 rows x 1 vectors, summed over c from 0 to 2; w < 96; first: y holds no sums yet; last: nothing is added after it. */
 static void tile0_8kx8w(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
     __m256 acc_0_0;
@@ -156,7 +156,7 @@ static void tile0_8kx8w(const float *x, const float *w, float *y, const float *e
     }
 }
 
-/* 8 rows x 1 vectors, summed over c from 0 to 2; 96 <= w. */
+/* 8 rows x 1 vectors, summed over c from 0 to 2; 96 <= w; first: y holds no sums yet; last: nothing is added after it. */
 static void tile1_8kx8w_tail(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
     __m256 acc_0_0;
@@ -229,7 +229,7 @@ static void tile1_8kx8w_tail(const float *x, const float *w, float *y, const flo
     }
 }
 
-/* 5 rows x 1 vectors, summed over c from 0 to 2; w < 96. */
+/* 5 rows x 1 vectors, summed over c from 0 to 2; w < 96; first: y holds no sums yet; last: nothing is added after it. */
 static void tile2_5kx8w(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
     __m256 acc_0_0;
@@ -281,7 +281,7 @@ static void tile2_5kx8w(const float *x, const float *w, float *y, const float *e
     }
 }
 
-/* 5 rows x 1 vectors, summed over c from 0 to 2; 96 <= w. */
+/* 5 rows x 1 vectors, summed over c from 0 to 2; 96 <= w; first: y holds no sums yet; last: nothing is added after it. */
 static void tile3_5kx8w_tail(const float *x, const float *w, float *y, const float *e_b, const float *e_t, const float *e_z, const float *e_s, int first, int last)
 {
     __m256 acc_0_0;

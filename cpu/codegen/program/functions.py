@@ -271,8 +271,9 @@ class Definitions:
             body += [f"    for (int lane = 0; lane < {lanes}; ++lane)", "        other[lane] = v[lane ^ half];"]
             body += [f"    v = {combined};", "}"]
         name = f"across_{function}_{dtype}"
+        about = "/* All lanes combined, in every lane: each with that half a vector away, then a quarter, and so on. */"
         text = "\n".join([*body, "return v;"])
-        self.add((f"across_{function}", dtype), _function(vector, name, f"{vector} v", text))
+        self.add((f"across_{function}", dtype), f"{about}\n{_function(vector, name, f'{vector} v', text)}")
         return name
 
     def pick(self) -> None:

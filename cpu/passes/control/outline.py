@@ -38,10 +38,14 @@ from tiling.loops.language import (
     Store,
     View,
 )
+from tiling.loops.lowering.tile import FIRST, LAST
 from tiling.loops.rewrite import places, with_values
 from tiling.loops.walk import buffers, inside, walk, with_blocks
 
 Parameters = tuple[tuple[str, str], ...]
+
+# What the comment of a tile says of its flags.
+_MEANS = {FIRST: "first: y holds no sums yet", LAST: "last: nothing is added after it"}
 
 
 def outline(kernel: Kernel, word: str = "tile", describe: Callable[[Block], str] | None = None) -> Kernel:
@@ -98,11 +102,12 @@ class _Outliner:
 
 
 def _comment(tile: Block) -> str:
-    """`14 rows x 2 vectors, summed over c from 0 to 64 by 8, s from 0 to 3; w >= 42`."""
+    """`14 rows x 2 vectors, summed over c from 0 to 64 by 8, s from 0 to 3; w >= 42; first: y holds no sums yet`."""
     rows, vectors, _ = next(s.buffer.shape for s in tile.body if isinstance(s, Alloc))
     loops = [s for s in walk(tile.body) if isinstance(s, For) and s.kind == "serial" and s.dim]
     steps = ", ".join(dict.fromkeys(map(_steps, loops)))
-    return "; ".join([f"{rows} rows x {vectors} vectors, summed over {steps or 'one step'}", *tile.notes])
+    flags = [_MEANS[flag] for flag in dict.fromkeys(_flags(tile.body))]
+    return "; ".join([f"{rows} rows x {vectors} vectors, summed over {steps or 'one step'}", *tile.notes, *flags])
 
 
 def _steps(loop: For) -> str:

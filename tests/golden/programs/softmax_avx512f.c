@@ -43,7 +43,7 @@ typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
 static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
 
-/* 2^(k / 16). Volatile for the reason of `zeros`: else gcc keeps it in a register through the loops of a product. */
+/* 2^(k / 16). Volatile, so read where it is said: else gcc keeps it in a register through the loops of a product. */
 static const volatile __m512 sixteenths = {1, 1.04427373, 1.09050775, 1.13878858, 1.18920708, 1.24185777, 1.29683959, 1.35425556, 1.41421354, 1.47682619, 1.54221082, 1.61049032, 1.68179286, 1.75625217, 1.8340081, 1.91520655};
 
 /* 2^(k / 16 + r) with |r| <= 1 / 32. shifted: a whole number and k / 16 beside 1.5 * 2^19, where an f32 has no place
@@ -65,7 +65,8 @@ static inline __m512 exp_of(__m512 v)
     const __m512 r = (near * log2e - whole) + near * constant(1.92596303e-8f);
     return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(v, constant(-87.0f), _CMP_NLT_UQ), exp2_of(shifted, r), whole);
 }
-/* found, and v where v is no number. Of a v that gcc knows it drops the first form's test, but not the second one's. */
+/* found, and v where v is no number. Two forms that mean the same: where gcc knows v it does without the test of the
+ * first one, and elsewhere the second one is faster. */
 static inline __m512 kept_of(__m512 v, __m512 found)
 {
     const bits none = v != v;
@@ -84,6 +85,7 @@ static inline truths first_lanes(int lanes)
 typedef int places __attribute__((vector_size(64)));
 #define PICK(a, b, ...) __builtin_shuffle(a, b, (places){__VA_ARGS__})
 #endif
+/* All lanes combined, in every lane: each with that half a vector away, then a quarter, and so on. */
 static inline __m512 across_max_f32(__m512 v)
 {
     __m512 other;
@@ -97,6 +99,7 @@ static inline __m512 across_max_f32(__m512 v)
     v = max_of(v, other);
     return v;
 }
+/* All lanes combined, in every lane: each with that half a vector away, then a quarter, and so on. */
 static inline __m512 across_add_f32(__m512 v)
 {
     __m512 other;
