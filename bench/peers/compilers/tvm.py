@@ -1,4 +1,4 @@
-"""TVM: schedules drawn from MetaSchedule's space for this CPU."""
+"""TVM: what MetaSchedule finds for this CPU."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from tiling.problem import Problem
 
 
 class Tvm(Peer):
-    """The best of `trials` schedules drawn at random and measured.
+    """The best of `trials` schedules of MetaSchedule's evolutionary search, one to two seconds each.
 
-    TVM's wheel has MetaSchedule, but no longer AutoTVM or Ansor. Names change between versions; this is for 0.26, which
+    TVM's wheel has MetaSchedule, but no longer AutoTVM or Ansor. Its cost model is XGBoost's, and it ends processes
+    through psutil; the wheel asks for neither. Names change between versions; this is for 0.26, which
     XTC needs. Padding is part of the compiled function. Weights have the order of TVM's NHWC convolution, (R,S,C,K);
     only a layer in a Relax model could repack them ahead. Before the first schedule MetaSchedule reads the tensor
     instructions of every GPU, which takes a core 20 s for each layer.
     """
 
     name = "tvm"
-    title = "TVM MetaSchedule, best of its random schedules"
-    packages: ClassVar[Mapping[str, str]] = {"tvm": "apache-tvm"}
+    title = "TVM MetaSchedule, best of its evolutionary search"
+    packages: ClassVar[Mapping[str, str]] = {"tvm": "apache-tvm", "xgboost": "xgboost", "psutil": "psutil"}
 
-    def __init__(self, trials: int = 32):
+    def __init__(self, trials: int = 64):
         self.trials = trials
         self.patience = tvm_library.patience(trials)
 

@@ -31,7 +31,7 @@ class Library(NamedTuple):
 
     content: bytes
     symbol: str
-    history: tuple[tuple[float, float], ...]
+    history: tuple[tuple[int, float, float], ...]
 
 
 def environment(threads: int) -> dict[str, str]:
@@ -53,7 +53,7 @@ def found(module: str, request: dict, threads: int, trials: int, version: str) -
 
     version: the peer's version, with all that decides the result. Raises SearchFailed, CacheError.
     """
-    content = json.dumps([module, request, threads, trials, version, fingerprint(host()), "with its history"])
+    content = json.dumps([module, request, threads, trials, version, fingerprint(host()), "with schedules and times"])
 
     def make(path: Path) -> bytes:
         best = search(module, {**request, "folder": str(path.parent)}, threads, trials)
@@ -61,7 +61,7 @@ def found(module: str, request: dict, threads: int, trials: int, version: str) -
         return with_facts(Path(best["library"]).read_bytes(), facts)
 
     library, facts = without_facts(kept(sha256(content.encode()).hexdigest() + ".so", f"/* {content} */\n", make))
-    return Library(library, facts["symbol"], tuple((since, best) for since, best in facts["history"]))
+    return Library(library, facts["symbol"], tuple((tried, since, best) for tried, since, best in facts["history"]))
 
 
 def search(module: str, request: dict, threads: int, trials: int) -> dict:

@@ -1,44 +1,65 @@
-"""MetaSchedule's space for one layer, in its own process: `python -m bench.peers.compilers.tvm_search JSON`.
+"""MetaSchedule's search for one layer, in its own process: `python -m bench.peers.compilers.tvm_search JSON`.
 
-Draws `trials` schedules from the space that MetaSchedule generates for this CPU (what its `replay-trace` strategy
-does), compiles and times each, keeps the fastest as a shared library in `folder`, and prints its path. MetaSchedule's
-own loop would start a process per candidate and train a cost model, which takes minutes before the first result.
+Evolutionary search with the cost model that it trains meanwhile, as `tune_tir` runs it. The fastest schedule becomes a
+shared library in `folder`, whose path is printed.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
 
-import numpy as np
-
 SYMBOL = "layer"
+# Schedules between two lessons of the cost model. MetaSchedule's default of 64 would leave the model no say in so few.
+_TRIALS_A_LESSON = 16
+_SEED = 1
 
 
 def main() -> None:
     """Prints {"library", "symbol", "tried", "history"} as the last line."""
     began = time.monotonic()
     import tvm
+    from tvm.s_tir import meta_schedule as ms
 
     request = json.loads(sys.argv[1])
-    target = _target(request["threads"])
-    best, tried, history = None, 0, []
-    for number, module in enumerate(_schedules(_function(request), target, request["trials"])):
-        try:
-            library = tvm.compile(module, target=target)
-        except Exception:  # a schedule that TVM drew and cannot compile is none
-            continue
-        path = f"{request['folder']}/schedule{number}.so"
-        library.export_library(path)
-        seconds = _seconds(path, request)
-        tried += 1
-        if best is None or seconds < best[0]:
-            best = (seconds, path)
-        history.append((time.monotonic() - began, best[0]))
-    if best is None:
-        sys.exit("no schedule that TVM drew for this layer compiles")
-    print(json.dumps({"library": best[1], "symbol": SYMBOL, "tried": tried, "history": history}))
+    target, module = _target(request["threads"]), tvm.IRModule({"main": _function(request)})
+    history = _history(began)
+    evaluated = ms.runner.EvaluatorConfig(number=1, repeat=3, min_repeat_ms=10)
+    with tempfile.TemporaryDirectory(dir=request["folder"]) as folder:
+        database = ms.tune_tir(
+            module, target, folder, max_trials_global=request["trials"], num_trials_per_iter=_TRIALS_A_LESSON,
+            runner=ms.runner.LocalRunner(evaluator_config=evaluated),
+            measure_callbacks=[*ms.measure_callback.MeasureCallback.create("default"), history], seed=_SEED,
+        )  # fmt: skip
+        schedule = ms.tir_integration.compile_tir(database, module, target)
+    if schedule is None or not history.points:
+        sys.exit("no schedule that MetaSchedule drew for this layer runs")
+    path = f"{request['folder']}/layer.so"
+    tvm.compile(schedule.mod, target=target).export_library(path)
+    print(json.dumps({"library": path, "symbol": SYMBOL, "tried": history.tried, "history": history.points}))
+
+
+def _history(began: float):
+    """A callback that adds to its `points`, after each batch of trials, those of `Prepared.history` since `began`."""
+    from tvm.ir.utils import derived_object
+    from tvm.s_tir import meta_schedule as ms
+
+    @derived_object
+    class History(ms.measure_callback.PyMeasureCallback):
+        def __init__(self):
+            super().__init__()
+            self.points, self.tried = [], 0
+
+        def apply(self, task_scheduler, task_id, measure_candidates, builder_results, runner_results):
+            ran = [min(map(float, result.run_secs)) for result in runner_results if not result.error_msg]
+            self.tried += len(ran)
+            before = [best for *_, best in self.points[-1:]]
+            if ran or before:
+                self.points.append((self.tried, time.monotonic() - began, min(before + ran)))
+
+    return History()
 
 
 def _target(threads: int):
@@ -58,31 +79,6 @@ def _function(request: dict):
     else:
         y = topi.nn.conv2d_nhwc(x, w, request["stride"], request["padding"], request["dilation"])
     return te.create_prim_func([x, w, y]).with_attr("global_symbol", SYMBOL)
-
-
-def _schedules(function, target, trials: int):
-    """IR modules: each trial replays a trace of the design space with decisions of its own."""
-    import tvm
-    from tvm.s_tir import Schedule
-    from tvm.s_tir import meta_schedule as ms
-    from tvm.s_tir.schedule import Trace
-
-    module = tvm.IRModule({SYMBOL: function})
-    context = ms.TuneContext(mod=module, target=target, space_generator="post-order-apply", num_threads=1, rand_state=1)
-    designs = context.generate_design_space()
-    for trial in range(trials):
-        schedule = Schedule(module, seed=1 + trial)
-        Trace(designs[trial % len(designs)].trace.insts, {}).apply_to_schedule(schedule, remove_postproc=True)
-        if all(process.apply(schedule) for process in context.space_generator.postprocs):
-            yield schedule.mod
-
-
-def _seconds(path: str, request: dict) -> float:
-    import tvm
-
-    arrays = [tvm.runtime.tensor(np.ones(request[name], np.float32)) for name in ("x", "w", "y")]
-    timed = tvm.runtime.load_module(path).time_evaluator(SYMBOL, tvm.cpu(), number=1, repeat=3, min_repeat_ms=10)
-    return min(timed(*arrays).results)
 
 
 if __name__ == "__main__":

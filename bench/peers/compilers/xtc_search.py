@@ -25,14 +25,14 @@ def main() -> None:
     graph = _graph(request)
     name, strategy, samples = _samples(graph, request["threads"], request["trials"])
     best, tried, history = None, 0, []
-    for number, sample in enumerate(samples):
+    for number, sample in enumerate(samples, 1):
         module = _compile(graph, strategy, sample, f"{request['folder']}/schedule{number}")
         seconds, code, _ = module.get_evaluator(repeat=3, number=1, min_repeat_ms=MIN_REPEAT_MS).evaluate()
         tried += code == 0
         if code == 0 and (best is None or min(seconds) < best[0]):
             best = (min(seconds), module)
         if best:
-            history.append((time.monotonic() - began, best[0]))
+            history.append((number, time.monotonic() - began, best[0]))
     if best is None:
         sys.exit("no schedule that XTC drew for this layer runs")
     found = {"library": best[1].file_name, "symbol": best[1].payload_name, "tried": tried, "strategy": name}

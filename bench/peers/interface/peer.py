@@ -26,7 +26,7 @@ class Prepared:
     float32; it may copy. `layout` says what the call reads and writes. `kernel_seconds(n)` gives n samples of the
     kernel alone; None where the library does not tell. `stepwise` says that the epilogue is computed in steps, and
     that each step stores its result in the output's dtype. `history` is that of the search for it, where there was one:
-    (seconds since it began, seconds of the fastest call so far) after each trial.
+    (schedules that ran, seconds since it began, seconds of the fastest call so far), a point after each or some.
     """
 
     run: Callable[[], object]
@@ -34,7 +34,7 @@ class Prepared:
     layout: str
     kernel_seconds: Callable[[int], list[float]] | None = None
     stepwise: bool = False
-    history: tuple[tuple[float, float], ...] = ()
+    history: tuple[tuple[int, float, float], ...] = ()
 
 
 class Peer(ABC):

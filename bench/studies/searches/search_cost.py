@@ -1,6 +1,7 @@
 """The command `python -m bench.search_cost`: the speed that searches reach, over the seconds that they take.
 
-Ours takes the model's choice and then longer and longer budgets; XTC and TVM draw one schedule after the other. What
+Ours takes the model's choice and then longer and longer budgets; XTC draws one schedule after the other, and TVM's
+MetaSchedule searches as it always does. What
 each found is timed in turns in one process (`bench.run.contest`).
 """
 
@@ -96,11 +97,10 @@ def searched(
     return Searched(name, searches, reasons)
 
 
-def along(history: Sequence[tuple[float, float]], percent: float) -> tuple[Reached, ...]:
+def along(history: Sequence[tuple[int, float, float]], percent: float) -> tuple[Reached, ...]:
     """The points of a search whose last and fastest call reaches `percent`: earlier ones were so much slower."""
     return tuple(
-        Reached(f"{trial} schedule{'s' if trial > 1 else ''}", since, percent * history[-1][1] / best)
-        for trial, (since, best) in enumerate(history, 1)
+        Reached(plural(tried, "schedules"), since, percent * history[-1][2] / best) for tried, since, best in history
     )
 
 

@@ -28,7 +28,7 @@ from tiling.rewrite.grouped import grouped2d
 
 # These search for half a minute before they compute, so they get few layers.
 SEARCHING = {"xtc": Xtc(trials=1), "tvm": Tvm(trials=1)}
-LIBRARIES = ("torch", "onnx", "onnxruntime", "openvino", "xtc", "tvm", "threadpoolctl")
+LIBRARIES = ("torch", "onnx", "onnxruntime", "openvino", "xtc", "tvm", "xgboost", "psutil", "threadpoolctl")
 
 PROBLEMS = {
     "same": conv2d(c=8, h=9, w=7, k=16, r=3, s=3, padding=1),
@@ -291,12 +291,17 @@ def test_what_a_search_found_is_searched_for_once(data_folder, monkeypatch, tmp_
         searches.append((module, request["x"], threads, trials))
         library = Path(request["folder"]) / "schedule3.so"
         library.write_bytes(b"\x7fELF\nof a schedule\n")
-        return {"library": str(library), "symbol": "layer", "tried": trials, "history": [[2.5, 1e-3], [4.0, 8e-4]]}
+        return {
+            "library": str(library),
+            "symbol": "layer",
+            "tried": trials,
+            "history": [[1, 2.5, 1e-3], [4, 4.0, 8e-4]],
+        }
 
     monkeypatch.setattr(tvm_library, "search", searching)
     asked = {"module": "some_search", "request": {"x": (1, 5)}, "threads": 1, "trials": 4, "version": "1.0"}
     for _ in range(2):
-        assert found(**asked) == (b"\x7fELF\nof a schedule\n", "layer", ((2.5, 1e-3), (4.0, 8e-4)))
+        assert found(**asked) == (b"\x7fELF\nof a schedule\n", "layer", ((1, 2.5, 1e-3), (4, 4.0, 8e-4)))
     assert len(searches) == 1
     for other in ({"request": {"x": (1, 6)}}, {"threads": 2}, {"trials": 5}, {"version": "1.1"}):
         found(**{**asked, **other})

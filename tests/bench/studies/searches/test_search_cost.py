@@ -38,8 +38,8 @@ SECOND = Searched(
 
 
 def test_earlier_points_of_a_search_are_slower_by_its_own_clock():
-    found = along([(2.0, 4e-3), (3.0, 2e-3), (5.0, 2e-3)], 50.0)
-    assert found == reached(("1 schedule", 2.0, 25.0), ("2 schedules", 3.0, 50.0), ("3 schedules", 5.0, 50.0))
+    found = along([(1, 2.0, 4e-3), (16, 3.0, 2e-3), (32, 5.0, 2e-3)], 50.0)
+    assert found == reached(("1 schedule", 2.0, 25.0), ("16 schedules", 3.0, 50.0), ("32 schedules", 5.0, 50.0))
     assert along([], 50.0) == ()
 
 
@@ -60,7 +60,7 @@ def test_the_page_has_the_means_each_layer_and_who_is_left_out():
     assert "| Tilewright | the model alone | 2.0 | 40.0 |" in said and "![" in said and "(search.svg)" in said
     assert "| XTC (TVM back end), best of its random schedules | 2 schedules | 25.0 | 20.0 |" in said
     assert "| net:B | Tilewright | 8 s of budget | 10.0 | 40.0 |" in said
-    assert "- net:A, TVM MetaSchedule, best of its random schedules: it is not installed" in said
+    assert "- net:A, TVM MetaSchedule, best of its evolutionary search: it is not installed" in said
     assert "Left out" not in page([SECOND], 1, "", [], "") and "![" not in page([SECOND], 1, "", [], "")
 
 
@@ -92,7 +92,7 @@ def held(monkeypatch):
             for place, name in enumerate([*job["schemes"], *peers])
         }
         contenders = [{"name": name, "call": timing} for name, timing in timings.items()]
-        return {"contenders": contenders, "skipped": [], "histories": {"made": [[1.5, 3e-3], [2.5, 1e-3]]}}, []
+        return {"contenders": contenders, "skipped": [], "histories": {"made": [[1, 1.5, 3e-3], [16, 2.5, 1e-3]]}}, []
 
     monkeypatch.setattr(study, "held", hold)
     return jobs
