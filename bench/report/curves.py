@@ -9,7 +9,8 @@ from bench.report.plots import COLOURS, MARKERS, NARROWEST, PlotError
 from bench.report.svg import INK, STYLE, standing_alone
 
 HIGH = 4.4  # inches
-_BESIDE = (5, -11)  # points from a marker to its label
+# Points from a marker to its label: above the first curve, which is ours, and below the others.
+_ABOVE, _BELOW = (-3, 7), (5, -11)
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,15 @@ def curves(found: Sequence[Curve], peak: str) -> str:
             seconds, percents, labels = zip(*curve.points)
             colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
             axes.plot(seconds, percents, color=colour, marker=marker, markersize=4, linewidth=1.4, label=curve.name)
+            beside = _BELOW if index else _ABOVE
             for x, y, label in zip(seconds, percents, labels):
-                axes.annotate(label, (x, y), xytext=_BESIDE, textcoords="offset points", fontsize=8, color=INK)
-        top = max(100.0, *(percent for curve in found for _, percent, _ in curve.points))
+                axes.annotate(label, (x, y), xytext=beside, textcoords="offset points", fontsize=8, color=INK)
+        # Room for a label above the highest marker.
+        top = max(100.0, *(percent + 6 for curve in found for _, percent, _ in curve.points))
         axes.set(xscale="log", ylim=(0, top), xlabel="seconds of search a layer", ylabel=f"% of the {peak}")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axes.xaxis.set_minor_formatter("")
         axes.grid()
-        figure.legend(loc="outside upper left", ncols=len(found))
+        figure.legend(loc="outside upper left", ncols=1)
         return standing_alone(figure)
