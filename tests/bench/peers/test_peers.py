@@ -26,7 +26,7 @@ from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.grouped import grouped2d
 
-# These search for half a minute before they compute, so they get few layers.
+# These search for up to 75 s before they compute, so they get few layers.
 SEARCHING = {"xtc": Xtc(trials=1), "tvm": Tvm(trials=1)}
 LIBRARIES = ("torch", "onnx", "onnxruntime", "openvino", "xtc", "tvm", "xgboost", "psutil", "threadpoolctl")
 
