@@ -99,7 +99,13 @@ def test_the_sums_are_added_in_one_order_whichever_block_comes_last():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "scheme, statements", [(split(product_scheme(PRODUCT), 4), 8), (GATHERED, 5)], ids=["passes", "pipeline"]
+    "scheme, statements",
+    [
+        (split(product_scheme(PRODUCT), 4), 8),
+        (split(product_scheme(PRODUCT, unrolled=(2, 2, 1)), 4), 6),
+        (GATHERED, 5),
+    ],
+    ids=["passes load ahead", "passes load first", "pipeline"],
 )
 def test_no_barrier_can_be_left_out(scheme, statements):
     source = emit_scheme(scheme)

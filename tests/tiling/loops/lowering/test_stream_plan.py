@@ -30,8 +30,10 @@ def test_what_is_emitted_follows_the_plan():
         if isinstance(drawn.scheme, Scheme):
             may = may_stream(drawn.scheme)
             assert may_stream(scheme_in_dot_groups(drawn.scheme)) == may
-            text = emit(drawn.scheme, isa_named(drawn.isa), drawn.threads, stream=True).text
-            assert (STREAMS in text) == may, drawn.command
+            text, plain = (
+                emit(drawn.scheme, isa_named(drawn.isa), drawn.threads, stream=stream).text for stream in (True, False)
+            )
+            assert (STREAMS in text) == (text != plain) == may, drawn.command
             planned.append(may)
     assert planned.count(True) > 10 and planned.count(False) > 10
 
