@@ -23,7 +23,7 @@ from cpu.codegen.frame.call import meanwhile
 from cpu.codegen.frame.example import example
 from cpu.codegen.frame.header import call_parameters, kernel_header
 from cpu.runtime.compiler.library import compiled
-from cpu.runtime.compiler.toolchain import BASE_FLAGS
+from cpu.runtime.compiler.toolchain import BASE_FLAGS, GCC_FLAGS
 from cpu.runtime.taken_names import is_taken
 from microkernels.tile.isa import isa_named
 from tiling.problem import Problem
@@ -131,7 +131,8 @@ def save(kernel: Saveable, folder: str | os.PathLike[str], name: str | None = No
         run=_run_parameters(problem, source),
         residuals=[a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and kernel.scheme.single_pass],
     )
-    compile_flags = " ".join((*BASE_FLAGS, *source.compiler_flags, *(("-fopenmp",) if source.openmp else ())))
+    openmp = ("-fopenmp",) if source.openmp else ()
+    compile_flags = " ".join((*BASE_FLAGS, *GCC_FLAGS, *source.compiler_flags, *openmp))
     library = kernel.saved
     if library is None or source is not kernel.emitted:
         library = compiled(source.text, source.compiler_flags, source.openmp)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cpu.runtime.compiler.cache import entry_path, kept
 from cpu.runtime.compiler.cache_folder import HEADER, CacheError, kernel_folder, limit_bytes
-from cpu.runtime.compiler.toolchain import BASE_FLAGS, Compiler, ToolchainError, compile_header
+from cpu.runtime.compiler.toolchain import Compiler, ToolchainError, compile_header
 
 # gcc 12 on a Zen 4 reads immintrin.h for 0.22 s of the 0.26 s that a small kernel takes. Read ahead it costs 0.02 s,
 # and 0.55 s once for each set of flags.
@@ -83,5 +83,6 @@ def _header(compiler: Compiler, flags: tuple[str, ...], openmp: bool, _: Path) -
 
 def _name(compiler: Compiler, flags: tuple[str, ...], openmp: bool) -> str:
     """The header's name in the cache."""
-    identity = [platform.machine(), compiler.command, compiler.banner, BASE_FLAGS, flags, openmp and compiler.openmp]
+    every = (*compiler.flags, *flags)
+    identity = [platform.machine(), compiler.command, compiler.banner, every, openmp and compiler.openmp]
     return hashlib.sha256(json.dumps([identity, _INCLUDE]).encode()).hexdigest() + HEADER

@@ -12,7 +12,7 @@ from cpu.runtime.compiler.cache import entry_path, kept
 from cpu.runtime.compiler.cache_folder import CacheError
 from cpu.runtime.compiler.headers import read_ahead
 from cpu.runtime.compiler.loading import Opened, load_bytes
-from cpu.runtime.compiler.toolchain import BASE_FLAGS, CompileError, Compiler, compile_shared, find_compiler
+from cpu.runtime.compiler.toolchain import CompileError, Compiler, compile_shared, find_compiler
 
 
 def load(source: str, flags: tuple[str, ...], opened: Callable[[str], Opened], openmp: bool = False) -> Opened:
@@ -68,5 +68,6 @@ def shared_object(source: str, flags: tuple[str, ...], openmp: bool = False) -> 
 
 
 def _name(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool, suffix: str = ".so") -> str:
-    identity = [platform.machine(), compiler.command, compiler.banner, BASE_FLAGS, flags, openmp and compiler.openmp]
+    every = (*compiler.flags, *flags)
+    identity = [platform.machine(), compiler.command, compiler.banner, every, openmp and compiler.openmp]
     return hashlib.sha256(json.dumps([identity, source]).encode()).hexdigest() + suffix

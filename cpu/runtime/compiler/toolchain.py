@@ -34,12 +34,13 @@ _ROOM_BYTES = 4 << 20
 # -fno-math-errno: sqrtf and the like need not call libm.
 # Never -ffast-math: it reorders sums, and a shared object linked with it changes the denormal mode of the process.
 # Never -march=native: an older gcc takes a CPU that it does not know for another family. Callers name each ISA flag.
+BASE_FLAGS = ("-O2", "-shared", "-fPIC", "-std=gnu11", "-fno-math-errno", "-ffp-contract=fast")
+# What gcc takes besides. clang has no such flags, and refuses them.
 # -fno-predictive-commoning: with it gcc 12 stores what it read before a loop at places that only another thread writes,
-#   where rows interleave: a loop over three tiles whose rows lie three tiles apart. clang has no such flag, and warns.
-BASE_FLAGS = (
-    *("-O2", "-shared", "-fPIC", "-std=gnu11", "-fno-math-errno", "-ffp-contract=fast"),
-    *("-fno-predictive-commoning", "-Wno-ignored-optimization-argument"),
-)
+#   where rows interleave: a loop over three tiles whose rows lie three tiles apart.
+# -fno-code-hoisting: with it gcc 12 loads what all kinds of a tile read before it knows which kind comes, and has no
+#   registers left for that (docs/decisions/033: of 58 depthwise and grouped kernels, 285 vectors stored for 114).
+GCC_FLAGS = ("-fno-predictive-commoning", "-fno-code-hoisting")
 _FORBIDDEN = frozenset({"-ffast-math", "-Ofast", "-march=native"})
 
 _NO_COMPILER = (
@@ -79,6 +80,11 @@ class Compiler:
         return (self.path, *self.arguments)
 
     @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags of every compilation. Those of the instruction set follow them."""
+        return BASE_FLAGS + GCC_FLAGS * (self.kind == "gcc")
+
+    @property
     def openmp(self) -> bool:
         """Whether ``-fopenmp`` compiles and links. The first call in a process tries it. Raises ToolchainError."""
         return _has_openmp(self.command)
@@ -111,8 +117,8 @@ def find_compiler() -> Compiler:
 def compile_shared(compiler: Compiler, source: str, output: Path, flags: tuple[str, ...], openmp: bool = False) -> None:
     """Compiles C ``source`` into the shared object ``output``.
 
-    flags: follow BASE_FLAGS, so they may override them. openmp: adds -fopenmp if the compiler has it. Without that flag
-    the compiler ignores the pragmas and the kernel runs on one thread.
+    flags: follow the compiler's own, so they may override them. openmp: adds -fopenmp if the compiler has it. Without
+    that flag the compiler ignores the pragmas and the kernel runs on one thread.
     Raises CompileError with the compiler's last lines if it fails, takes longer than COMPILE_SECONDS or more than
     COMPILE_BYTES. Raises ValueError for a flag that Tilewright never uses. Raises OSError if the folder of ``output``
     cannot be written or its disk is full.
@@ -132,7 +138,7 @@ def _checked(compiler: Compiler, flags: tuple[str, ...], openmp: bool) -> tuple[
     forbidden = _FORBIDDEN.intersection(flags)
     if forbidden:
         raise ValueError(f"the flag {min(forbidden)} must not be used: name each ISA flag instead")
-    return *BASE_FLAGS, *flags, *(("-fopenmp",) if openmp and compiler.openmp else ())
+    return *compiler.flags, *flags, *(("-fopenmp",) if openmp and compiler.openmp else ())
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import replace
 
 from cpu.codegen.emit import emit
-from cpu.runtime.compiler.toolchain import BASE_FLAGS, find_compiler
+from cpu.runtime.compiler.toolchain import find_compiler
 from microkernels.tile.isa import ISAS
 from tests.support.kernels.cases import CASES
 
@@ -29,8 +29,9 @@ def calling_program(scheme, isa, folder, before=""):
     (folder / "kernel.c").write_text(before + source.text)
     sizes = {"x": problem.broadcast.elements, "w": problem.vector.elements, "y": problem.output.elements}
     (folder / "call.c").write_text(CALL.format(symbol=source.symbol, packed=source.packed, **sizes))
-    flags = [flag for flag in (*BASE_FLAGS, *isa.compiler_flags) if flag != "-shared"]
-    subprocess.run([*find_compiler().command, *flags, "kernel.c", "call.c", "-o", "call"], cwd=folder, check=True)
+    compiler = find_compiler()
+    flags = [flag for flag in (*compiler.flags, *isa.compiler_flags) if flag != "-shared"]
+    subprocess.run([*compiler.command, *flags, "kernel.c", "call.c", "-o", "call"], cwd=folder, check=True)
     return folder / "call"
 
 

@@ -70,6 +70,8 @@ def test_versions(monkeypatch, tmp_path, banner, kind, version):
     monkeypatch.setenv("CC", script(tmp_path / "cc", f"[ $1 = --version ] && cat {tmp_path}/banner"))
     found = find_compiler()
     assert (found.kind, found.version, found.openmp) == (kind, version, False)
+    # clang refuses flags of gcc's that it does not know.
+    assert ("-fno-code-hoisting" in found.flags) == (kind == "gcc")
 
 
 def test_compile_error_shows_the_last_lines(tmp_path):
