@@ -222,7 +222,7 @@ def test_known_inputs_decide_shapes():
     assert compile_model(proto, known={"axes": np.array([1])})(x)[0].tolist() == x.sum(1).tolist()
 
 
-def test_a_refusal_names_the_inputs_that_decide_what_must_be_known():
+def test_an_error_names_the_inputs_that_decide_what_must_be_known():
     nodes = [node("Cast", ["count"], ["c"], "cast", to=TensorProto.INT64), node("Range", ["z", "c", "one"], ["r"], "r")]
     nodes += [node("Cast", ["r"], ["f"], to=TensorProto.FLOAT), node("Add", ["x", "f"], ["y"])]
     proto = model(nodes, {"x": [3], "count": []}, ["y"], {"z": np.array(0), "one": np.array(1)})

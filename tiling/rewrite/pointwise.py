@@ -41,7 +41,7 @@ def pointwise2d(problem: Problem) -> Problem:
         raise ProblemError(f"pointwise2d: {refused}")
     x, weights, y = problem.broadcast, problem.vector, problem.output
     pixels = prod(y.shape[2:])
-    tensors = (_planes(x, "vector", pixels), _matrix(weights), _planes(y, "output", pixels))
+    tensors = (_flattened(x, "vector", pixels), _matrix(weights), _flattened(y, "output", pixels))
     extents = {"n": y.shape[0], "k": y.shape[1], "c": x.shape[1], "w": pixels}
     return replace(
         problem,
@@ -53,7 +53,7 @@ def pointwise2d(problem: Problem) -> Problem:
     )
 
 
-def _planes(tensor: Tensor, role: str, pixels: int) -> Tensor:
+def _flattened(tensor: Tensor, role: str, pixels: int) -> Tensor:
     """x or y with all pixels of an image as one axis."""
     return Tensor(tensor.name, role, (*tensor.indices[:2], Affine((("w", 1),))), (*tensor.shape[:2], pixels))
 
@@ -75,7 +75,7 @@ def _unsupported_reason(problem: Problem) -> str | None:
     if moved or problem.broadcast.shape[2:] != problem.output.shape[2:]:
         return "only convolutions of stride 1 without padding have vectors along their pixels"
     if prod(problem.output.shape[2:]) > LARGEST_EXTENT:
-        return f"a plane has more than {LARGEST_EXTENT} pixels"
+        return f"an image has more than {LARGEST_EXTENT} pixels"
     if any(len({"h", "w"} & set(array.axes)) == 1 for array in (problem.epilogue.arrays if problem.epilogue else ())):
         return "an array of its epilogue is indexed by rows or columns alone"
     return None

@@ -121,7 +121,7 @@ def _flat_pixels(problem: Problem) -> str:
     """The part of a message that says what w counts where h and w are one dim."""
     if problem.origin is None:
         return ""
-    return f" (w counts all {problem.extents[problem.vector_dim]} pixels of a plane, h and w as one)"
+    return f" (w counts all {problem.extents[problem.vector_dim]} flattened pixels, h and w as one)"
 
 
 def _check_one(problem: Problem, extents: dict[str, int], s: Specifier) -> None:

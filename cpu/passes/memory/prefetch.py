@@ -12,7 +12,7 @@
                                                 acc[m_u, 0, lane] += …
 
 A cursor walks the next panel, or the next rows of x, while the tiles multiply this one. The loop over panels aims it.
-Before its first sums a tile asks for the lines of y that it will store to in many places, as a transposed tile does.
+Before its first sums a tile prefetches the lines of y that it will store to in many places, as a transposed tile does.
 """
 
 from __future__ import annotations

@@ -52,12 +52,12 @@ def maker_of(scheme: Scheme) -> str:
         check_scheme(scheme)
     except SchemeError as error:
         if unread:
-            raise SchemeError(_refusal(scheme, unread, error)) from None
+            raise SchemeError(_unsupported_reason(scheme, unread, error)) from None
         return PIPELINE
     return PASSES
 
 
-def _refusal(scheme: Scheme, unread: SchemeError, unmade: SchemeError) -> str:
+def _unsupported_reason(scheme: Scheme, unread: SchemeError, unmade: SchemeError) -> str:
     """Why no pipeline reads a scheme, or why passes do not make it: both where the scheme may be meant for either."""
     if not isinstance(scheme.specifiers[-1], Matrix) or is_staged_once(scheme):
         return str(unmade)

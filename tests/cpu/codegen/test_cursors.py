@@ -51,7 +51,7 @@ def test_c_asks_for_the_same_lines():
         first, elements = random.randint(-40, FLOATS + 20), random.randint(0, FLOATS)
         asked = []
         aim = Aim("x", Address("X", (constant(first),)), constant(elements))
-        interpret(Kernel((array,), (Cursors(), aim, *[Advance("x")] * ADVANCES)), {"X": x}, asked=asked)
+        interpret(Kernel((array,), (Cursors(), aim, *[Advance("x")] * ADVANCES)), {"X": x}, prefetched=asked)
         count = walk(x.ctypes.data, first, elements, found.ctypes.data)
         assert [a.byte for a in asked] == found[:count].tolist(), (first, elements)
         some += count

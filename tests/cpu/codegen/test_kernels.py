@@ -13,10 +13,10 @@ from cpu.reference.oracle import error_bound, integers, reals, reference
 from microkernels.tile.isa import ISAS
 from tests.support.kernels.cases import (
     CASES,
+    FLATTENED,
     FOURS,
     GROUPED,
     ON_EVERY_ISA,
-    PLANES,
     SAME_3X3,
     kernel_of,
 )
@@ -170,7 +170,7 @@ def test_schemes_that_the_emitter_refuses(text, message):
 )
 def test_panels_that_the_emitter_refuses(text, message):
     with pytest.raises(SchemeError, match=message):
-        emit(parse(PLANES, text), ISAS["portable"])
+        emit(parse(FLATTENED, text), ISAS["portable"])
 
 
 def test_a_panel_is_no_larger_than_a_cache():

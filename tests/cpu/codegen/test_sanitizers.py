@@ -11,7 +11,7 @@ import pytest
 from cpu.codegen.emit import emit
 from microkernels.tile.isa import ISAS, isa_named
 from tests.support.kernels import low_precision_cases
-from tests.support.kernels.cases import PLANES
+from tests.support.kernels.cases import FLATTENED
 from tests.support.kernels.random_cases import Case
 from tests.support.kernels.sanitized import check_sanitized, driver, named
 from tests.support.kernels.sanitizers import without_sanitizers
@@ -71,7 +71,7 @@ def test_emitted_c_is_clean(name, isa, stream, tmp_path):
 def test_a_panel_inside_branches_is_large_enough(tmp_path):
     """The second branch begins at a sum, 40 pixels past the loop around both."""
     text = "T(w,1)@core R(n) L(w, 1x2 + 1x3) S(x) T(k,9) T(w,5) S(y) T(c,12) U(k,2) U(w,λ) V(w,4)"
-    check_sanitized(Case(parse(PLANES, text), "portable", 1, False), tmp_path)
+    check_sanitized(Case(parse(FLATTENED, text), "portable", 1, False), tmp_path)
 
 
 @pytest.mark.slow

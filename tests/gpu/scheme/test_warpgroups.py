@@ -218,7 +218,7 @@ def test_a_pipeline_takes_what_the_copy_engine_cannot():
         assert maker_of(wgmma_scheme(problem)) == PIPELINE
 
 
-def test_a_refusal_names_the_reasons_of_both():
+def test_an_error_names_the_reasons_of_both():
     """No pipeline of wgmma has two stages, and passes split no sum of warpgroups."""
     problem = matmul(m=128, n=64, k=512, dtype="f16", transpose_b=True)
     text = wgmma_scheme(problem, depth=2).text.replace("T(k,8)", "T(k,4)")

@@ -133,24 +133,27 @@ CASES |= {
     "more rows than lanes": (LONG_ROWS, "R(n) R(k) T(h,6) S(y) T(c,3) U(w,13) V(k,{v})"),
     "rows of two lines that are neighbours": (SHORT_ROWS, "T(c,3) R(n) R(k) T(h,3) S(y) U(h,2) U(w,6) V(k,{v})"),
 }
-PLANES = pointwise2d(conv2d(n=2, c=12, h=9, w=11, k=18, r=1, s=1, layout="nchw"))
+FLATTENED = pointwise2d(conv2d(n=2, c=12, h=9, w=11, k=18, r=1, s=1, layout="nchw"))
 # Vectors along pixels: x in place, rows of packed weights, the last vector of a plane masked.
 CASES |= {
-    "pixels, rows of weights": (PLANES, "R(n) R(w) T(k,3) S(y) T(c,12) U(k,6) V(w,{v})"),
-    "pixels, weights outside": (PLANES, "T(k,9) R(n) R(w) S(y) T(c,6) U(c,2) U(k,2) V(w,{v})"),
-    "pixels, composed rows": (PLANES, "R(w) L(k, 1x8 + 2x5) R(n) S(y) T(c,12) U(k,λ) V(w,{v})"),
-    "pixels, accumulated": (PLANES, "T(c,2) L(k, 1x8 + 2x5) T(c,3) R(n) R(w) S(y) T(c,2) U(k,λ) V(w,{v})"),
-    "pixels, for cores": (PLANES, "T(n,2)@core T(k,3)@core R(w) T(k,2) S(y) U(c,12) U(k,3) V(w,{v})"),
-    "pixels, a panel for all rows": (PLANES, "R(n) R(w) S(x) T(k,3) S(y) T(c,12) U(k,6) V(w,{v})"),
-    "pixels, a panel of all": (PLANES, "S(x) L(k, 1x8 + 2x5) T(c,3) R(n) R(w) S(y) T(c,2) U(c,2) U(k,λ) V(w,{v})"),
-    "pixels, panels of channels": (PLANES, "T(c,3) R(n) S(x) L(k, 1x8 + 2x5) T(c,2) R(w) S(y) U(c,2) U(k,λ) V(w,{v})"),
+    "pixels, rows of weights": (FLATTENED, "R(n) R(w) T(k,3) S(y) T(c,12) U(k,6) V(w,{v})"),
+    "pixels, weights outside": (FLATTENED, "T(k,9) R(n) R(w) S(y) T(c,6) U(c,2) U(k,2) V(w,{v})"),
+    "pixels, composed rows": (FLATTENED, "R(w) L(k, 1x8 + 2x5) R(n) S(y) T(c,12) U(k,λ) V(w,{v})"),
+    "pixels, accumulated": (FLATTENED, "T(c,2) L(k, 1x8 + 2x5) T(c,3) R(n) R(w) S(y) T(c,2) U(k,λ) V(w,{v})"),
+    "pixels, for cores": (FLATTENED, "T(n,2)@core T(k,3)@core R(w) T(k,2) S(y) U(c,12) U(k,3) V(w,{v})"),
+    "pixels, a panel for all rows": (FLATTENED, "R(n) R(w) S(x) T(k,3) S(y) T(c,12) U(k,6) V(w,{v})"),
+    "pixels, a panel of all": (FLATTENED, "S(x) L(k, 1x8 + 2x5) T(c,3) R(n) R(w) S(y) T(c,2) U(c,2) U(k,λ) V(w,{v})"),
+    "pixels, panels of channels": (
+        FLATTENED,
+        "T(c,3) R(n) S(x) L(k, 1x8 + 2x5) T(c,2) R(w) S(y) U(c,2) U(k,λ) V(w,{v})",
+    ),
     "pixels, a panel of each branch": (
-        PLANES,
+        FLATTENED,
         "T(n,2)@core L(k, 1x8 + 2x5) S(x) R(w) T(k,1) S(y) T(c,12) U(k,λ) V(w,{v})",
     ),
-    "pixels, a panel for a core's tasks": (PLANES, "T(k,3)@core S(x) R(n) R(w) T(k,2) S(y) T(c,12) U(k,3) V(w,{v})"),
+    "pixels, a panel for a core's tasks": (FLATTENED, "T(k,3)@core S(x) R(n) R(w) T(k,2) S(y) T(c,12) U(k,3) V(w,{v})"),
     "pixels, a panel for each task": (
-        PLANES,
+        FLATTENED,
         "T(n,2)@core T(k,3)@core S(x) T(k,2) R(w) S(y) T(c,3) T(c,4) U(k,3) V(w,{v})",
     ),
 }
@@ -186,7 +189,7 @@ EPILOGUE_CASES = {
         CASES["groups and accumulated"][1],
     ),
     "pixels, then arrays of planes": (
-        pointwise2d(fused(PLANES.original, "relu(y + b) * t[h,w] + z - s[n,h,w]")),
+        pointwise2d(fused(FLATTENED.original, "relu(y + b) * t[h,w] + z - s[n,h,w]")),
         CASES["pixels, accumulated"][1],
     ),
     "product, then arrays of every shape": (fused(PRODUCT, "abs(y + b) - t[m] * z"), CASES["matrix product"][1]),

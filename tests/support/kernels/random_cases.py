@@ -105,7 +105,7 @@ def problem(random: Random, isa: Isa, most_flops: int = MOST_FLOPS) -> Problem:
     """
     dtype = isa.dtype
     while True:
-        found = random.choice((_matmul, _conv2d, _conv2d, _conv2d, _conv2d, _planes))(random)
+        found = random.choice((_matmul, _conv2d, _conv2d, _conv2d, _conv2d, _flattened))(random)
         if found.flops <= most_flops:
             found = replace(found, dtype=dtype, output_dtype=random.choice(OUTPUT_DTYPES[dtype]))
             return beside_each_other(found, isa.lanes) if random.random() < 0.8 else found
@@ -125,7 +125,7 @@ def _matmul(random: Random) -> Problem:
     return matmul(**sizes, **transposed, batch=random.choice((1, 1, 1, 2, 5)))
 
 
-def _planes(random: Random) -> Problem:
+def _flattened(random: Random) -> Problem:
     """A pointwise convolution, channels first."""
     sizes = {dim: random.choice((*EXTENTS, 37, 64, 101)) for dim in "ckhw"}
     return conv2d(n=random.choice((1, 1, 2, 3)), **sizes, r=1, s=1, layout="nchw")

@@ -14,7 +14,7 @@ from tiling.loops.language import Barrier, Body, Buffer, Function, Inside, Kerne
 from tiling.loops.lowering.arrays import arrays as arrays_of
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
-from tiling.loops.meaning.prefetches import Asked
+from tiling.loops.meaning.prefetches import Prefetched
 from tiling.loops.rewrite import conditions_of
 from tiling.loops.walk import walk, with_blocks
 from tiling.problem import Problem
@@ -70,16 +70,16 @@ def ones(kernel: Kernel) -> Arrays:
 
 
 def result(
-    kernel: Kernel, arrays: Arrays, threads: int = 1, aligned: bool = False, asked: list[Asked] | None = None
+    kernel: Kernel, arrays: Arrays, threads: int = 1, aligned: bool = False, prefetched: list[Prefetched] | None = None
 ) -> np.ndarray:
     """What the kernel computes. Y holds numbers that are no result before. aligned: it begins with a cache line.
 
-    asked: gets what the kernel prefetches.
+    prefetched: gets what the kernel prefetches.
     """
     y = next(buffer for buffer in kernel.arrays if buffer.name == "Y")
     empty = np.full(y.shape, np.nan if y.dtype == "f32" else 99, NUMPY[y.dtype])
     given = arrays | {"Y": placed(empty, aligned)}
-    interpret(kernel, given, threads=threads, asked=asked)
+    interpret(kernel, given, threads=threads, prefetched=prefetched)
     return given["Y"]
 
 

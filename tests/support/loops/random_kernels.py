@@ -25,7 +25,7 @@ from tests.support.loops.passes import (
 )
 from tiling.arrays.access import access_of
 from tiling.loops.language import Block, Body, For, If, Inside, Kernel, Statement
-from tiling.loops.meaning.prefetches import Asked
+from tiling.loops.meaning.prefetches import Prefetched
 from tiling.loops.passes import LOWER
 from tiling.loops.rewrite import conditions_of
 from tiling.loops.walk import walk, with_blocks
@@ -72,22 +72,22 @@ def check(drawn: Small, seed: int) -> set[str]:
                 given = given | {"X": x}
             if name == BOUND_TAPS:
                 prefetched = []
-                result(without_steps_on_padding(before), given, aligned=bool(seed % 2), asked=prefetched)
-            asked: list[Asked] = []
-            found = result(kernel, given, aligned=bool(seed % 2), asked=asked)
+                result(without_steps_on_padding(before), given, aligned=bool(seed % 2), prefetched=prefetched)
+            prefetched: list[Prefetched] = []
+            found = result(kernel, given, aligned=bool(seed % 2), prefetched=prefetched)
             np.testing.assert_array_equal(
                 found, wanted, err_msg=f"{name}: {problem} {drawn.scheme.text} {drawn.isa.name}"
             )
             said = f"{name}: {problem} {drawn.scheme.text} {drawn.isa.name}"
-            assert name in PREFETCHES or asked == prefetched, said
-            prefetched = asked
+            assert name in PREFETCHES or prefetched == prefetched, said
+            prefetched = prefetched
         before = kernel
     for (_, before), (name, shared) in pairwise(drawn.forms(2)[-1 - len(OF_TEAMS) :]):
         if not same_meaning(shared, before):  # a team of one runs any form, a larger one the last
             changed.add(name)
-            asked = []
-            found = result(shared, given, aligned=bool(seed % 2), asked=asked)
-            assert asked == prefetched, f"{name}: {problem} {drawn.scheme.text}"
+            prefetched = []
+            found = result(shared, given, aligned=bool(seed % 2), prefetched=prefetched)
+            assert prefetched == prefetched, f"{name}: {problem} {drawn.scheme.text}"
             np.testing.assert_array_equal(found, wanted, err_msg=f"{name}: {problem} {drawn.scheme.text}")
     for threads in (2, 3):
         found = result(shared, given, threads, aligned=bool(seed % 2))

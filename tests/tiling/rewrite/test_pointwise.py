@@ -21,11 +21,11 @@ from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, problem_of
 
-PLANES = dict(n=2, c=6, h=8, w=10, k=9, r=1, s=1, layout="nchw")
+FLATTENED = dict(n=2, c=6, h=8, w=10, k=9, r=1, s=1, layout="nchw")
 
 
 def test_the_pixels_of_a_plane_become_one_dim():
-    original = conv2d(**PLANES)
+    original = conv2d(**FLATTENED)
     problem = pointwise2d(original)
     assert problem.extents == {"n": 2, "k": 9, "c": 6, "w": 80} and problem.flops == original.flops
     assert [(t.name, t.role, t.shape) for t in problem.tensors] == [
@@ -43,7 +43,7 @@ def test_the_pixels_of_a_plane_become_one_dim():
 
 @pytest.mark.parametrize("epilogue", [None, "relu(y + b) + z", "y * t[h,w]"])
 def test_its_text_is_that_of_the_convolution(epilogue):
-    original = fused(conv2d(**PLANES), epilogue)
+    original = fused(conv2d(**FLATTENED), epilogue)
     problem = pointwise2d(original)
     assert canonical(problem) == canonical(original)
     assert problem_of("pointwise2d", canonical(problem)) == problem
@@ -51,19 +51,19 @@ def test_its_text_is_that_of_the_convolution(epilogue):
 
 def test_an_epilogue_comes_before_its_axes_are_one():
     with pytest.raises(ProblemError, match="before that becomes pointwise2d"):
-        fused(pointwise2d(conv2d(**PLANES)), "y + t[h]")
+        fused(pointwise2d(conv2d(**FLATTENED)), "y + t[h]")
 
 
 OTHERS = {
-    "channels last": (conv2d(**PLANES | {"layout": "nhwc"}), "channels first"),
-    "taps": (conv2d(**PLANES | {"r": 3, "padding": (1, 0)}), "1 x 1"),
-    "a stride": (conv2d(**PLANES | {"stride": 2}), "stride 1"),
-    "padding": (conv2d(**PLANES | {"padding": ((0, 1), (0, 0))}), "without padding"),
-    "groups": (conv2d(**PLANES | {"k": 12, "groups": 3}), "without groups"),
-    "depthwise": (conv2d(**PLANES | {"k": 6, "groups": 6}), "without groups"),
-    "narrow numbers": (conv2d(**PLANES | {"dtype": "bf16"}), "of f32"),
-    "an array of rows": (fused(conv2d(**PLANES), "y + t[h]"), "rows or columns alone"),
-    "an array of columns": (fused(conv2d(**PLANES), "y + t[k,w]"), "rows or columns alone"),
+    "channels last": (conv2d(**FLATTENED | {"layout": "nhwc"}), "channels first"),
+    "taps": (conv2d(**FLATTENED | {"r": 3, "padding": (1, 0)}), "1 x 1"),
+    "a stride": (conv2d(**FLATTENED | {"stride": 2}), "stride 1"),
+    "padding": (conv2d(**FLATTENED | {"padding": ((0, 1), (0, 0))}), "without padding"),
+    "groups": (conv2d(**FLATTENED | {"k": 12, "groups": 3}), "without groups"),
+    "depthwise": (conv2d(**FLATTENED | {"k": 6, "groups": 6}), "without groups"),
+    "narrow numbers": (conv2d(**FLATTENED | {"dtype": "bf16"}), "of f32"),
+    "an array of rows": (fused(conv2d(**FLATTENED), "y + t[h]"), "rows or columns alone"),
+    "an array of columns": (fused(conv2d(**FLATTENED), "y + t[k,w]"), "rows or columns alone"),
     "planes of too many pixels": (conv2d(c=1, h=5000, w=4000, k=1, r=1, s=1, layout="nchw"), "more than 16777216"),
     "a product": (matmul(m=5, n=6, k=7), "only convolutions"),
 }
@@ -79,7 +79,7 @@ def test_others_stay_as_they_are(case):
 
 def test_pixels_must_fill_the_vectors():
     def taken(pixels: int, lanes: int) -> bool:
-        return along_pixels(conv2d(**PLANES | {"h": 1, "w": pixels}), lanes).op == "pointwise2d"
+        return along_pixels(conv2d(**FLATTENED | {"h": 1, "w": pixels}), lanes).op == "pointwise2d"
 
     assert [pixels for pixels in range(1, 50) if not taken(pixels, 16)] == [
         *range(1, 12),
@@ -91,7 +91,7 @@ def test_pixels_must_fill_the_vectors():
 
 @pytest.mark.parametrize("isa", [pytest.param(name, marks=pytest.mark.isa(name)) for name in ISAS])
 def test_arrays_have_the_shapes_of_the_convolution(isa):
-    original = fused(conv2d(**PLANES), "relu(y + b) + z")
+    original = fused(conv2d(**FLATTENED), "relu(y + b) + z")
     scheme = parse(pointwise2d(original), f"R(n) R(w) T(k,3) S(y) T(c,6) U(k,3) V(w,{ISAS[isa].lanes})")
     kernel = build(scheme, ISAS[isa])
     x, w, b, z = integers(scheme.problem)
@@ -113,7 +113,7 @@ def test_weights_are_packed_in_panels_of_rows():
 
 
 def test_a_tile_names_its_rows_and_pixels():
-    problem = pointwise2d(conv2d(**PLANES))
+    problem = pointwise2d(conv2d(**FLATTENED))
     kernel = microkernel_of(problem, {"n": 1, "k": 9, "c": 1, "w": 2}, "avx512f")
     assert str(kernel) == "f32_pointwise2d_ukernel_9kx32w__avx512f"
     assert parse_microkernel(str(kernel)) == kernel
@@ -121,32 +121,32 @@ def test_a_tile_names_its_rows_and_pixels():
 
 @pytest.mark.parametrize("loops", ["R(n) R(h) R(w)", "R(n) T(w,4)"])
 def test_a_scheme_that_counts_rows_is_told_of_planes(loops):
-    with pytest.raises(SchemeError, match=r"w counts all 80 pixels of a plane, h and w as one"):
-        parse(pointwise2d(conv2d(**PLANES)), f"{loops} R(k) S(y) T(c,6) V(w,16)")
+    with pytest.raises(SchemeError, match=r"w counts all 80 flattened pixels, h and w as one"):
+        parse(pointwise2d(conv2d(**FLATTENED)), f"{loops} R(k) S(y) T(c,6) V(w,16)")
 
 
 def test_a_scheme_along_pixels_of_another_layout_is_told_which_it_is_for():
     with pytest.raises(SchemeError, match=r"conv2d is vectorised over k \(1 x 1 ones of f32, stride 1 and layout nchw"):
-        parse(conv2d(**PLANES | {"layout": "nhwc"}), "R(n) R(h) R(w) R(k) S(y) T(c,6) V(w,16)")
+        parse(conv2d(**FLATTENED | {"layout": "nhwc"}), "R(n) R(h) R(w) R(k) S(y) T(c,6) V(w,16)")
 
 
 def test_a_scheme_is_vectorised_along_pixels():
     with pytest.raises(SchemeError, match="pointwise2d is vectorised over w"):
-        parse(pointwise2d(conv2d(**PLANES)), "R(n) R(w) S(y) T(c,6) V(k,16)")
+        parse(pointwise2d(conv2d(**FLATTENED)), "R(n) R(w) S(y) T(c,6) V(k,16)")
 
 
 def test_a_scheme_of_the_convolution_is_still_one():
     backend = cpu_backend("portable")
-    problem = backend.problem(conv2d(**PLANES))
+    problem = backend.problem(conv2d(**FLATTENED))
     transposed, pixels = "R(n) R(k) R(h) R(w) S(y) T(c,6) V(k,4)", "R(n) R(k) R(w) S(y) T(c,6) V(w,4)"
     assert (
-        backend.parsed(problem, transposed).problem == conv2d(**PLANES)
+        backend.parsed(problem, transposed).problem == conv2d(**FLATTENED)
         and backend.parsed(problem, pixels).problem == problem
     )
 
 
 def test_winograd_refuses_what_was_asked_for():
-    assert "kernels of 3 x 3, not 1 x 1" in unsupported_reason(pointwise2d(conv2d(**PLANES)))
+    assert "kernels of 3 x 3, not 1 x 1" in unsupported_reason(pointwise2d(conv2d(**FLATTENED)))
 
 
 def test_the_search_takes_them():

@@ -1,4 +1,4 @@
-"""The prefetches of register tiles: which cache lines a tile asks for before they are needed, and how often.
+"""The prefetches of register tiles: which cache lines a tile prefetches, and how often.
 
 Into L2: the next piece of the weights or of x (`pieces`), the next panel of x that is read in place (`next_panel`), the
 lines of y that a transposed tile stores to (`outputs`), and those that the next tile stores to (`next_outputs`).
@@ -32,7 +32,7 @@ MOST_A_LINE = 1024
 # Loads that a core starts for each FMA of vectors: two of each in a cycle. Tiles whose steps have no room for one more
 # lose by the next rows of x: products of 16 columns in 22 to 24 rows took 1.02 to 1.04 times as long (decision 055).
 LOADS_AN_FMA = 1
-# Arrays like x that a call reads in turn, at least, where the next rows are asked for. Winograd's algorithm has 16 or
+# Arrays like x that a call reads in turn, at least, where the next rows are prefetched. Winograd's algorithm has 16 or
 # 36. Six products of one x of 1.6 to 11 MB gain nothing: 0.996 to 1.007 times the time (decision 055).
 LEAST_IN_TURN = 2
 # FMAs of a vector for each prefetched line of y, at least. `python -m bench.prefetch --layout nchw` on Sapphire Rapids,

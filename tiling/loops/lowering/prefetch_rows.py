@@ -1,4 +1,4 @@
-"""The rows of x that a register tile asks for because the next tile multiplies them, and no other tile reads them."""
+"""The rows of x that a register tile prefetches because the next tile multiplies them, and no other tile reads them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tiling.problem import Problem
 class NextRows:
     """The rows of x that the next iteration of `loop` is the first to read: `rows` of `lines` cache lines each.
 
-    `step` is the loop over the steps of a tile; each asks for one line, into L1. in_line: the elements of a line.
+    `step` is the loop over the steps of a tile; each prefetches one line, into L1. in_line: the elements of a line.
     """
 
     loop: Loop
@@ -27,7 +27,7 @@ class NextRows:
 
 
 def next_rows(problem: Problem, tile: Around, in_turn: int) -> NextRows | None:
-    """The rows that a tile asks for. in_turn: arrays like x that a call reads in turn, as Winograd's algorithm does.
+    """The rows that a tile prefetches. in_turn: arrays like x that a call reads in turn, as Winograd's algorithm does.
 
     None where there is one such array, or L2 keeps them all (fewer bytes than `SMALL_X`), where another tile reads the
     same rows, where a step has no room for a prefetch, or where the tile has fewer steps than lines.

@@ -6,7 +6,7 @@ Read in this order:
     workers       who is at work, and who has waited for whom
     memory        arrays, every access of which is checked
     roles         two roles of warps, side by side
-    prefetches    which cache lines are asked for ahead
+    prefetches    which cache lines are prefetched
     instructions  the lanes of an instruction, all at once
     scope         what names stand for at a place of a kernel
     buffers       makes buffers, and sees them from elsewhere

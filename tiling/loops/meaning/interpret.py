@@ -64,7 +64,7 @@ from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.instructions import lanes_of
 from tiling.loops.meaning.lanes import read_all, side_by_side
 from tiling.loops.meaning.memory import NUMPY, Fault, Given, by_lane, complete, read_only, undefined
-from tiling.loops.meaning.prefetches import Asked, Prefetches
+from tiling.loops.meaning.prefetches import Prefetched, Prefetches
 from tiling.loops.meaning.roles import beside
 from tiling.loops.meaning.scope import Copies, Scope
 from tiling.loops.meaning.workers import Memory, Workers
@@ -79,16 +79,16 @@ def interpret(
     given: Mapping[str, np.ndarray],
     numbers: Mapping[str, int] | None = None,
     threads: int = 1,
-    asked: list[Asked] | None = None,
+    prefetched: list[Prefetched] | None = None,
 ) -> None:
     """Runs `kernel` on these arrays, one for each of its `arrays`. What it writes is in them afterwards.
 
     numbers: a value for each of its `numbers`. threads: how many run it, one after the other from barrier to barrier.
-    asked: gets what prefetches ask for.
+    prefetched: gets what is prefetched.
     """
     workers = Workers(kernel.barriers)
     functions = {function.name: function for function in kernel.functions}
-    prefetches = Prefetches([] if asked is None else asked)
+    prefetches = Prefetches([] if prefetched is None else prefetched)
     scope = Scope(functions, workers=workers, shaped=kernel.shapes, prefetches=prefetches)
     scope.numbers |= {name: (numbers or {})[name] for name, _ in kernel.numbers}
     for buffer in kernel.arrays:

@@ -1,8 +1,8 @@
-"""What prefetches ask for. No value depends on it: a test compares it with the plan of a kernel's prefetches.
+"""What is prefetched. No value depends on it: a test compares it with the plan of a kernel's prefetches.
 
-Prefetch            asks for the line at a place, which may lie outside the array
+Prefetch            brings the line at a place, which may lie outside the array
 Aim                 puts a cursor at a place in an array, and its end behind; both are moved into the array
-Advance             asks for the line at a cursor and moves the cursor to the next one, unless it is at its end
+Advance             brings the line at a cursor and moves the cursor to the next one, unless it is at its end
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tiling.loops.meaning.memory import Array, Fault
 
 
 @dataclass(frozen=True)
-class Asked:
+class Prefetched:
     """A prefetch. byte: of the array, somewhere in the line; it may lie outside. level: of the cache it comes to."""
 
     array: str
@@ -27,22 +27,22 @@ class Asked:
 class Prefetches:
     """The prefetches of a worker.
 
-    asked: what all workers have asked for, in order. arrays: the names of the kernel's arrays and of the memory that
+    prefetched: by all workers, in order. arrays: the names of the kernel's arrays and of the memory that
     it made, by the byte of this machine's memory where each begins. cursors: the array of each cursor, the byte of it
     where the cursor stands, and that of its end; None until `Cursors`.
     """
 
-    asked: list[Asked]
+    prefetched: list[Prefetched]
     arrays: dict[int, str] = field(default_factory=dict)
     cursors: dict[str, tuple[str, int, int]] | None = None
 
     def worker(self) -> Prefetches:
         """Those of a worker that has cursors of its own from now on."""
-        return Prefetches(self.asked, self.arrays, {})
+        return Prefetches(self.prefetched, self.arrays, {})
 
     def ask(self, array: Array, level: int) -> None:
         """Asks for the line where an array begins, seen from a place in it."""
-        self.asked.append(Asked(self._name(array), _byte(array), level))
+        self.prefetched.append(Prefetched(self._name(array), _byte(array), level))
 
     def aim(self, cursor: str, array: Array, elements: int) -> None:
         """The cursor goes to where the array begins, and its end so many elements further."""
@@ -55,7 +55,7 @@ class Prefetches:
         cursors = self._of_worker(cursor)
         name, at, end = cursors.get(cursor, ("", 0, 0))
         if at < end:
-            self.asked.append(Asked(name, at, 2))
+            self.prefetched.append(Prefetched(name, at, 2))
             cursors[cursor] = name, at + LINE, end
 
     def _name(self, array: Array) -> str:

@@ -147,17 +147,17 @@ def transposed(lanes: int) -> Instruction:
     `to` gets a vector for each place in the rows.
     """
     text = "transposed({to}, {p}, {apart})"
-    return Instruction("transposed", text, _turned(constant(lanes), lanes), calls=("transposed",))
+    return Instruction("transposed", text, _transposed_loops(constant(lanes), lanes), calls=("transposed",))
 
 
 @lru_cache(maxsize=64)
 def transposed_to(lanes: int) -> Instruction:
     """As `transposed`, with vectors that begin `to_apart` elements from each other."""
     text = "transposed_to({to}, {to_apart}, {p}, {apart})"
-    return Instruction("transposed_to", text, _turned(variable("to_apart"), lanes), calls=("transposed_to",))
+    return Instruction("transposed_to", text, _transposed_loops(variable("to_apart"), lanes), calls=("transposed_to",))
 
 
-def _turned(to_apart: Index, lanes: int) -> Body:
+def _transposed_loops(to_apart: Index, lanes: int) -> Body:
     row, place = variable("row"), variable("place")
     to, p = (applied("*", each, far) for each, far in ((place, to_apart), (row, variable("apart"))))
     one = Store("to", (to + row,), Load("p", (p + place,)))

@@ -18,10 +18,10 @@ from tiling.rewrite.pointwise import pointwise2d
 from tiling.text.notation import parse
 
 RECORDER = """
-static long asked[1 << 20], count;
-long *lines_asked(void) { return asked; }
+static long prefetched[1 << 20], count;
+long *lines_prefetched(void) { return prefetched; }
 long how_many(void) { return count; }
-static void record(const void *line) { if (count < 1 << 20) asked[count++] = (long)line; }
+static void record(const void *line) { if (count < 1 << 20) prefetched[count++] = (long)line; }
 #define __builtin_prefetch(line, write, level) ((level) == LEVEL ? record(line) : (void)0)
 """
 
@@ -66,16 +66,16 @@ def test_every_line_of_the_weights_but_the_first_piece_is_prefetched_once_and_in
     isa = isa_named(isa)
     if not supports(isa.cpu_flags):
         pytest.skip(f"needs {isa.name}")
-    asked, (_, w, _) = lines_asked(scheme_of(problem, text, isa.lanes), isa)
-    first = asked[0] - w.ctypes.data // 64
+    prefetched, (_, w, _) = lines_prefetched(scheme_of(problem, text, isa.lanes), isa)
+    first = prefetched[0] - w.ctypes.data // 64
     assert 0 < first < w.nbytes / 64 / 2
     wanted = lines_of(w)[first:]
     if case == "composed panels":  # a piece of two panels prefetches as much of the next one, of three
         wanted = np.delete(wanted, slice(1024, 1536))
     if case == "a sum that goes on inside":  # a piece lies in each panel; those of the first panel are not prefetched
-        assert asked[256] - asked[0] == 1024
-        asked = np.sort(asked)
-    np.testing.assert_array_equal(asked, wanted)
+        assert prefetched[256] - prefetched[0] == 1024
+        prefetched = np.sort(prefetched)
+    np.testing.assert_array_equal(prefetched, wanted)
 
 
 CONV = dict(c=64, h=40, w=128, k=16, r=1, s=1)
@@ -99,22 +99,22 @@ def test_every_line_of_x_but_the_first_piece_is_prefetched_and_no_other(case):
     isa = isa_named("avx512f")
     if not supports(isa.cpu_flags):
         pytest.skip(f"needs {isa.name}")
-    asked, (x, _, _) = lines_asked(scheme_of(problem, text, isa.lanes), isa)
-    assert len(asked) <= len(lines_of(x)) * 1.01 * (2 if "@core" in text else 1)
+    prefetched, (x, _, _) = lines_prefetched(scheme_of(problem, text, isa.lanes), isa)
+    assert len(prefetched) <= len(lines_of(x)) * 1.01 * (2 if "@core" in text else 1)
     wanted = lines_of(x)[rows * 4 :]
     if case == "composed rows":  # the last tile of a line of rows, of 6, prefetches as much of the next one, of 7
         wanted = np.setdiff1d(wanted, [lines_of(x)[(128 * h + 6) * 4 :][:4] for h in range(40)])
-    np.testing.assert_array_equal(np.unique(asked), wanted)
+    np.testing.assert_array_equal(np.unique(prefetched), wanted)
 
 
 def test_a_panel_larger_than_l1_is_prefetched_steps_before():
-    def asked(c: int, rows: str = "U(w,4)") -> int:
+    def prefetched(c: int, rows: str = "U(w,4)") -> int:
         scheme = scheme_of(conv2d(c=c, h=4, w=4, k=48, r=1, s=1), f"R(h) S(y) R(c) {rows} U(k,3)", 16)
         second = PREFETCH_DISTANCE * 3 * 16 + 16  # the second line of a later step
         return emit(scheme, isa_named("avx512f")).text.count(f"(w_c + {second}, 0, 3);")
 
-    assert asked(c=512) == 1 and asked(c=256) == 0  # of 96 and 48 KiB
-    assert asked(c=512, rows="U(c,2) U(w,4)") == 0
+    assert prefetched(c=512) == 1 and prefetched(c=256) == 0  # of 96 and 48 KiB
+    assert prefetched(c=512, rows="U(c,2) U(w,4)") == 0
 
 
 PIXELS = dict(c=256, h=16, w=80, k=24, r=1, s=1, layout="nchw")
@@ -139,12 +139,12 @@ def test_every_line_of_the_next_panel_of_pixels_is_prefetched_before_its_turn(ca
     isa = isa_named("avx512f")
     if not supports(isa.cpu_flags):
         pytest.skip(f"needs {isa.name}")
-    asked, (x, _, _) = lines_asked(parse(problem, f"{text} V(w,16)"), isa)
+    prefetched, (x, _, _) = lines_prefetched(parse(problem, f"{text} V(w,16)"), isa)
     lines = lines_of(x).reshape(256, 80)
     # Each of up to 12 tiles over the same pixels prefetches one line, or as many as are missing.
-    assert len(asked) <= 256 * 40 * 12 and max(asked) < lines.max() + 8
+    assert len(prefetched) <= 256 * 40 * 12 and max(prefetched) < lines.max() + 8
     # After the last panel of a channel comes the next channel's first.
-    missing = np.setdiff1d(lines_of(x), asked)
+    missing = np.setdiff1d(lines_of(x), prefetched)
     if case == "composed pixels":  # panels of two vectors prefetch as much of the next, of three
         assert set(missing) <= set(lines[:, :5].ravel())
     else:
@@ -158,14 +158,14 @@ def test_pixels_that_are_packed_already_are_not_prefetched():
 
 
 def test_a_panel_of_pixels_larger_than_l1_is_prefetched_steps_before():
-    def asked(c: int, body: str = "U(k,6) U(w,3)") -> int:
+    def prefetched(c: int, body: str = "U(k,6) U(w,3)") -> int:
         problem = pointwise2d(conv2d(**PIXELS | {"c": c, "w": 48}))
         scheme = parse(problem, f"T(w,16) S(x) T(k,4) S(y) R(c) {body} V(w,16)")
         text = emit(scheme, isa_named("avx512f")).text
         return sum(text.count(f"(panel_c + {8 * 48 + at}, 0, 3);") for at in (0, 16, 32))
 
-    assert asked(c=512) == 3 and asked(c=256) == 0  # of 96 and 48 KiB
-    assert asked(c=512, body="U(c,2) U(k,6) U(w,3)") == 0
+    assert prefetched(c=512) == 3 and prefetched(c=256) == 0  # of 96 and 48 KiB
+    assert prefetched(c=512, body="U(c,2) U(k,6) U(w,3)") == 0
 
 
 FIRST = dict(c=64, h=20, w=20, k=16, r=1, s=1, layout="nchw")
@@ -190,14 +190,14 @@ def test_an_x_whose_steps_lie_apart_is_prefetched(case):
     isa = isa_named("avx512f")
     if not supports(isa.cpu_flags):
         pytest.skip(f"needs {isa.name}")
-    asked, (x, _, _) = lines_asked(parse(problem, text), isa, level=3)
+    prefetched, (x, _, _) = lines_prefetched(parse(problem, text), isa, level=3)
     plane, line = problem.tensors[0].elements // 64, 16
     rows = np.arange(plane).reshape(20, -1)
     read = rows[::2, :19].ravel() if case == "a stride" else rows.ravel()
     begin = x.ctypes.data // 64
     wanted = {begin + (channel * plane + int(at)) // line for channel in range(8, 64) for at in read}
-    assert wanted <= set(asked)
-    assert max(asked) < begin + (64 + 8) * plane // line + 2
+    assert wanted <= set(prefetched)
+    assert max(prefetched) < begin + (64 + 8) * plane // line + 2
 
 
 @pytest.mark.parametrize(
@@ -228,9 +228,9 @@ def test_outputs_that_lie_apart_are_prefetched_once_by_each_tile(case):
     if not supports(isa.cpu_flags):
         pytest.skip(f"needs {isa.name}")
     scheme = parse(conv2d(**CHANNELS_FIRST), OUTPUTS[case])
-    asked, (_, _, y) = lines_asked(scheme, isa)
-    np.testing.assert_array_equal(np.unique(asked), lines_of(y))
-    assert len(asked) <= 4 * len(lines_of(y))  # the first and the last of a run, also where that is one line
+    prefetched, (_, _, y) = lines_prefetched(scheme, isa)
+    np.testing.assert_array_equal(np.unique(prefetched), lines_of(y))
+    assert len(prefetched) <= 4 * len(lines_of(y))  # the first and the last of a run, also where that is one line
 
 
 @pytest.mark.parametrize(
@@ -258,14 +258,14 @@ def test_outputs_that_come_soon_enough_are_not_prefetched(problem, text, stream)
     assert ", 1, 2);" not in emit(parse(problem, text), isa_named("avx512f"), stream=stream).text
 
 
-def lines_asked(scheme, isa, level: int = 2):
+def lines_prefetched(scheme, isa, level: int = 2):
     """The numbers of the lines that a run of the kernel prefetches into a cache, and its x, packed weights and y."""
     source, problem = emit(scheme, isa), scheme.problem
     library = load(RECORDER.replace("LEVEL", str(level)) + source.text, source.compiler_flags, ctypes.CDLL)
-    library.lines_asked.restype, library.how_many.restype = ctypes.POINTER(ctypes.c_long), ctypes.c_long
+    library.lines_prefetched.restype, library.how_many.restype = ctypes.POINTER(ctypes.c_long), ctypes.c_long
     x, w, y = (aligned_empty((n,)) for n in (problem.tensors[0].elements, source.packed, problem.output.elements))
     getattr(library, source.symbol)(*(ctypes.c_void_p(array.ctypes.data) for array in (x, w, y)))
-    return np.array(library.lines_asked()[: library.how_many()]) // 64, (x, w, y)
+    return np.array(library.lines_prefetched()[: library.how_many()]) // 64, (x, w, y)
 
 
 def lines_of(array) -> np.ndarray:

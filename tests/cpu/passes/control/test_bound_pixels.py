@@ -120,7 +120,7 @@ def test_points_beyond_a_line_would_be_wrong():
         check(problem, changed, NAME)
 
 
-def test_what_is_asked_for_every_so_many_taps_is_no_point():
+def test_what_is_prefetched_every_so_many_taps_is_no_point():
     """A line of x comes with every second tap: `r % 2` looks like a column of rows of two points."""
     image = dict(c=5, h=1, w=2, k=5, r=3, s=1, padding=((1, 2), (0, 0)), output_dtype="bf16")
     dots = scheme_in_dot_groups(

@@ -14,7 +14,7 @@ from tests.support.loops.loops import ones, result, statements
 from tests.support.loops.passes import Small, around, small
 from tiling.loops.language import LINE, Advance, Aim, Block, Cursors, For, Prefetch
 from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
-from tiling.loops.meaning.prefetches import Asked
+from tiling.loops.meaning.prefetches import Prefetched
 from tiling.loops.walk import walk
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.pointwise import pointwise2d
@@ -54,8 +54,8 @@ def test_the_tiles_ask_for_every_line_of_the_next_panels_once():
     """Four panels of n, of 16 x 4 floats each. The first is there when it is needed, the last aims behind W."""
     with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
         _, after = around("prefetch", matmul(m=8, n=16, k=16), "R(n) T(m,2) S(c) T(k,16) U(m,4) V(n,{v})")
-    found: list[Asked] = []
-    result(after, ones(after), asked=found)
+    found: list[Prefetched] = []
+    result(after, ones(after), prefetched=found)
     panel, all_panels = 16 * 4 * 4, 16 * 16 * 4
     assert [(a.array, a.byte) for a in found if a.level == 2] == [
         ("W", byte) for byte in range(panel, all_panels, LINE)
@@ -66,14 +66,14 @@ def test_a_line_of_a_panel_is_the_same_by_any_pointer():
     problem = conv2d(c=5, h=4, w=2, k=8, r=1, s=1, layout="nchw")
     with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
         forms = around("walk pointers", pointwise2d(problem), "T(w,2) S(x) T(k,2) S(y) T(c,5) U(k,4) V(w,{v})")
-    found: list[list[Asked]] = [[], []]
-    for form, asked_for in zip(forms, found):
-        result(form, ones(form), asked=asked_for)
+    found: list[list[Prefetched]] = [[], []]
+    for form, lines in zip(forms, found):
+        result(form, ones(form), prefetched=lines)
     assert found[0] == found[1] and "panel" in {line.array for line in found[0]}
 
 
-def asked(tile):
-    """The arrays of which a tile asks for lines that another tile needs, or for those that it stores to itself."""
+def arrays_of(tile):
+    """The arrays of which a tile prefetches lines that another tile needs, or for those that it stores to itself."""
     found, arrays = set(), {NEXT: "x", NEXT_OUTPUTS: "y", "Y": "y"}
     for statement in walk((tile,)):
         if isinstance(statement, Advance):
@@ -87,7 +87,7 @@ def planned(kernel):
     """What the model takes for prefetched in a kernel, which must be what every tile asks for."""
     with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
         after, plans = dict(kernel.forms())["prefetch"], plan_prefetches(kernel.scheme, kernel.stream)
-    tiles = [asked(statement) for statement in walk(after.body) if isinstance(statement, Block)]
+    tiles = [arrays_of(statement) for statement in walk(after.body) if isinstance(statement, Block)]
     assert tiles and prefetched(plans) == frozenset.intersection(*tiles)
     return prefetched(plans)
 

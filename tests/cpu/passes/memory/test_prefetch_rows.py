@@ -1,4 +1,4 @@
-"""The rows of the next tile are asked for, a line in each step, where no other tile brings them."""
+"""The rows of the next tile are prefetched, a line in each step, where no other tile brings them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from tests.support.loops.loops import ones, result, statements
 from tests.support.loops.passes import around
 from tiling.loops.language import LINE, Prefetch
 from tiling.loops.lowering.prefetch_plan import plan_prefetches
-from tiling.loops.meaning.prefetches import Asked
+from tiling.loops.meaning.prefetches import Prefetched
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse
 
 NAME = "prefetch rows"
 
 
-def asked_of_x(problem, text):
-    """The bytes of X that the pass adds to what is asked for, in order."""
-    found: list[list[Asked]] = [[], []]
+def prefetched_of_x(problem, text):
+    """The bytes of X that the pass adds to what is prefetched, in order."""
+    found: list[list[Prefetched]] = [[], []]
     with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
         forms = around(NAME, problem, text)
-    for form, asked in zip(forms, found):
-        result(form, ones(form), asked=asked)
-    before, after = ([a.byte for a in asked if (a.array, a.level) == ("X", 1)] for asked in found)
+    for form, prefetched in zip(forms, found):
+        result(form, ones(form), prefetched=prefetched)
+    before, after = ([a.byte for a in prefetched if (a.array, a.level) == ("X", 1)] for prefetched in found)
     assert not before
     return after
 
@@ -42,20 +42,20 @@ def asked_of_x(problem, text):
         (12, 48, "T(m,3) S(c) T(k,48) U(m,12) V(n,{v})", {1, 2}),  # 36 lines in 48 steps, 3 lines a row
     ],
 )
-def test_the_next_rows_are_asked_for_in_order_while_this_tile_multiplies(rows, k, text, times):
+def test_the_next_rows_are_prefetched_in_order_while_this_tile_multiplies(rows, k, text, times):
     tile = rows * k * 4
-    found = asked_of_x(matmul(m=3 * rows, n=4, k=k), text)
+    found = prefetched_of_x(matmul(m=3 * rows, n=4, k=k), text)
     assert len(found) == 3 * k
     for turn in range(3):
-        asked = found[turn * k : (turn + 1) * k]
-        assert asked == sorted(asked)
-        counts = Counter(asked)
+        prefetched = found[turn * k : (turn + 1) * k]
+        assert prefetched == sorted(prefetched)
+        counts = Counter(prefetched)
         assert list(counts) == list(range((turn + 1) * tile, (turn + 2) * tile, LINE)) and {*counts.values()} == times
 
 
 def test_more_lines_than_steps_are_left_alone():
     """17 rows in 16 steps."""
-    assert not asked_of_x(matmul(m=51, n=4, k=16), "T(m,3) S(c) T(k,16) U(m,17) V(n,{v})")
+    assert not prefetched_of_x(matmul(m=51, n=4, k=16), "T(m,3) S(c) T(k,16) U(m,17) V(n,{v})")
 
 
 def planned(text: str, n: int, in_turn: int):
@@ -64,7 +64,7 @@ def planned(text: str, n: int, in_turn: int):
     return plan.next_rows
 
 
-def test_x_is_asked_for_where_what_is_read_in_turn_leaves_l2():
+def test_x_is_prefetched_where_what_is_read_in_turn_leaves_l2():
     two = "T(m,32) S(c) T(k,16) U(m,8) U(n,2) V(n,16)"
     found = planned(two, 32, 64)
     assert found and (found.rows, found.lines, found.in_line) == (8, 1, 16)
@@ -89,7 +89,7 @@ def test_products_of_winograd_s_algorithm_ask_for_rows_of_v():
 
 
 def test_pixels_of_a_row_are_rows_too():
-    found = asked_of_x(conv2d(c=16, h=2, w=8, k=4, r=1, s=1), "T(h,2) T(w,2) R(k) S(y) T(c,16) U(w,4) V(k,4)")
+    found = prefetched_of_x(conv2d(c=16, h=2, w=8, k=4, r=1, s=1), "T(h,2) T(w,2) R(k) S(y) T(c,16) U(w,4) V(k,4)")
     assert set(range(4 * LINE, 8 * LINE, LINE)) <= set(found)
 
 
@@ -103,7 +103,7 @@ def test_pixels_of_a_row_are_rows_too():
     ],
 )
 def test_other_rows_are_left_alone(problem, text):
-    assert not asked_of_x(problem, text)
+    assert not prefetched_of_x(problem, text)
 
 
 def test_x_that_l2_keeps_is_left_alone():

@@ -39,14 +39,14 @@ from tiling.rewrite.pointwise import pointwise2d
 from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse
 
-PLANES = pointwise2d(conv2d(n=2, c=12, h=3, w=3, k=18, r=1, s=1, layout="nchw"))  # two vectors and a pixel
+FLATTENED = pointwise2d(conv2d(n=2, c=12, h=3, w=3, k=18, r=1, s=1, layout="nchw"))  # two vectors and a pixel
 PIXELS = [name for name in CASES if name.startswith("pixels")]
 PANELS = [name for name in PIXELS if "S(x)" in CASES[name][1]]
 SHARED, EACH_TASK = "pixels, a panel for a core's tasks", "pixels, a panel for each task"
 
 
 def scheme_of(name: str) -> Scheme:
-    return parse(PLANES, CASES[name][1].format(v=ISAS["portable"].lanes))
+    return parse(FLATTENED, CASES[name][1].format(v=ISAS["portable"].lanes))
 
 
 def kernels(scheme: Scheme) -> dict[str, Kernel]:
@@ -55,7 +55,7 @@ def kernels(scheme: Scheme) -> dict[str, Kernel]:
 
 def computed(kernel: Kernel, x: np.ndarray, w: np.ndarray, packs: Kernel | None = None) -> np.ndarray:
     """y of a kernel, for which `packs` packs the weights if it reads packed ones."""
-    given = {"X": x, "W": w, "Y": np.full(PLANES.output.shape, np.nan, np.float32)}
+    given = {"X": x, "W": w, "Y": np.full(FLATTENED.output.shape, np.nan, np.float32)}
     if packs:
         packed = {"W": w, "packed": np.full(next(b for b in kernel.arrays if b.name == "W").shape, np.nan, np.float32)}
         interpret(packs, packed)
@@ -67,7 +67,7 @@ def computed(kernel: Kernel, x: np.ndarray, w: np.ndarray, packs: Kernel | None 
 def numbers() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """x, w, and y by the definition."""
     rng = np.random.default_rng(0)
-    x, w = (rng.integers(-4, 5, tensor.shape).astype(np.float32) for tensor in PLANES.tensors[:2])
+    x, w = (rng.integers(-4, 5, tensor.shape).astype(np.float32) for tensor in FLATTENED.tensors[:2])
     return x, w, np.einsum("ncw,kc->nkw", x, w.reshape(18, 12))
 
 
@@ -91,8 +91,8 @@ def test_a_panel_has_room_for_what_is_staged_and_no_more(name):
     scheme = scheme_of(name)
     lowered, plan = kernels(scheme)["lower"], plan_panels(scheme)
     assert plan.elements == panel_elements(scheme) > 0
-    np.testing.assert_array_equal(computed(stage_panels(lowered, PLANES, plan), x, w), y)
-    smaller = stage_panels(lowered, PLANES, replace(plan, elements=plan.elements - 1))
+    np.testing.assert_array_equal(computed(stage_panels(lowered, FLATTENED, plan), x, w), y)
+    smaller = stage_panels(lowered, FLATTENED, replace(plan, elements=plan.elements - 1))
     with pytest.raises(Fault, match="panel"):
         computed(smaller, x, w)
 
