@@ -184,10 +184,8 @@ class Kernel:
         self._pack(pointer(raw), pointer(packed))
 
     def _room(self) -> np.ndarray:
-        """Memory for the packed weights of one call: that of an earlier call, unless another thread has it.
-
-        Fresh memory may be faulted in page by page: 2 to 9 % of a product of 512 x 768 x 768.
-        """
+        """Memory for the packed weights of one call: that of an earlier call, unless another thread has it."""
+        # Fresh memory may be faulted in page by page: 2 to 9 % of a product of 512 x 768 x 768.
         try:
             return self._rooms.pop()
         except IndexError:

@@ -62,9 +62,10 @@ def compare(
     """Model and observation for each cache of `machine`, one core, plain stores; innermost first.
 
     counted: bytes of a warm call into the caches whose counters can be read. The simulated caches are ideal ones, all
-    of whose ways hold data, so what is simulated is predicted for such caches too. The simulation takes about 20 ns per
-    load or store of the kernel. Raises SchemeError, ToolchainError, CacheError.
+    of whose ways hold data, so what is simulated is predicted for such caches too. The simulation visits every load and
+    store of the kernel. Raises SchemeError, ToolchainError, CacheError.
     """
+    # About 20 ns a load or store.
     problem = scheme.problem
     here, ideal = (Volumes(problem, machine, usable=share).traffic(scheme) for share in (USABLE, 1.0))
     compulsory = sum(t.elements for t in problem.tensors) * access_of(problem).element_bytes

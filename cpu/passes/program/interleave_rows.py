@@ -8,8 +8,8 @@
                                           acc_m[0] = -inf
                                           acc_m_i1[0] = -inf
 
-Combining the lanes of a vector takes some 30 cycles, and every use of the result waits for it. A CPU looks a few
-hundred instructions ahead, so it seldom reaches the next row by itself. Source: unroll-and-jam.
+A row's sum waits until the lanes of a vector are combined, and a CPU does not look far enough ahead to begin
+the next row by itself. Source: unroll-and-jam.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from tiling.loops.nests import independent
 from tiling.loops.rewrite import conditions_of, operands_of, parts_of
 from tiling.loops.walk import walk, with_blocks
 
-# Rows at once: the first of these numbers that divides the rows. Softmax of 1536 rows of 128 on a Zen 5: 61.1 us one by
-# one, 51.1 by two, 46.6 by four.
+# Rows at once: the first of these numbers that divides the rows. Combining the lanes of a vector takes some 30 cycles,
+# and a CPU looks a few hundred instructions ahead. Softmax of 1536 rows of 128 on a Zen 5: 61.1 us one by one, 51.1 by
+# two, 46.6 by four.
 ROWS = (4, 2)
 # The most accesses to elements in a row. In longer rows waiting is a small part, and several rows at once are several
 # streams from memory: layer norm of 768 columns gained 7 %, softmax of 512 lost 1 to 20 %, RMS norm 6 to 19 %.

@@ -38,11 +38,11 @@ class Plan:
     panel of x beside this one. outputs: lines of y that this tile stores to. next_outputs: lines of y that the next
     tile stores to. next_rows: rows of x that the next tile alone reads, into L1.
 
-    The model prices prefetches into L2. Those into L1, `past_l1`, `apart` and `next_rows`, cost 0: six more in each
-    step take no measurable time where the tile has two vectors or more, and 29 pairs of kernels with and without them
-    are as the model expects. 28 rows of one vector take 8 % longer with six (decision 016).
+    The model prices prefetches into L2. Those into L1, `past_l1`, `apart` and `next_rows`, cost 0 (decision 016).
     """
 
+    # Six more into L1 in each step take no measurable time where the tile has two vectors or more, and 29 pairs of
+    # kernels with and without them are as the model expects. 28 rows of one vector take 8 % longer with six.
     tile: Around
     pieces: tuple[Piece, ...]
     past_l1: str

@@ -26,7 +26,8 @@ TRANSPOSED, POINTS, STRIPS, WINDOW, OVERLAP, SIDES, FILLED, ALIGNED = (
     *("transposed", "points", "strips", "window"),
     *("overlap", "sides", "filled", "aligned"),
 )
-# How often x is read before a copy to an aligned address pays. Measured in bf16: for 2 reads (64 channels to 64, 1 x 1)
+# How often x is read before a copy to an aligned address pays. Where rows of a tile register lie on two lines,
+# `python -m bench.tiles` has 1180 ns instead of 865. Measured in bf16: for 2 reads (64 channels to 64, 1 x 1)
 # the copy costs more than it saves; for 4 to 8 (512 to 128, 256 to 256) it makes no difference; for 18 (3 x 3) it saves
 # a tenth.
 _OFTEN = 8
@@ -79,8 +80,8 @@ def _bytes(problem: Problem) -> int:
 def aligns(scheme: Scheme) -> bool:
     """Whether an x that does not begin with a cache line is copied to an address that does.
 
-    Otherwise many rows of a tile register lie on two lines (`python -m bench.tiles`: 1180 ns instead of 865). The copy
-    pays if rows are read often: by each tap, and by the tiles of each part of the vectorised dim.
+    Otherwise many rows of a tile register lie on two lines. The copy pays if rows are read often: by each tap, and by
+    the tiles of each part of the vectorised dim.
     """
     if not is_blocked(scheme) or copies(scheme):
         return False

@@ -18,6 +18,8 @@ from tiling.program.read import read
 
 TURNED = "y[i,j] = sum[c] q[i,c] * k[j,c]"
 HEADS = "y[h,i,j] = sum[c] q[h,i,c] * k[h//2,j,c]"
+BETWEEN = "u[c,j] = sum[l] a[c,l] * b[l,j]; "  # an array that no pass made
+FACTORS = {"a": (20, 3), "b": (3, 150), "q": (5, 20)}
 
 
 def shape_of(kernel, name="k_columns"):
@@ -54,6 +56,27 @@ def test_an_array_with_another_reader_stays():
 
 def test_an_extent_of_a_call_stays():
     assert packed(TURNED, dims={"j": "<=512", "i": 64, "c": 20}) == ((20, 512), (20, 512))
+
+
+@pytest.mark.parametrize(
+    "text, extents, panels",
+    [
+        ("y[i,w] = sum[c] q[i,c] * u[c,w+1]", {"w": 134}, False),  # a vector would lie in two panels
+        ("y[i,j] = sum[c] q[i,c] * u[c,j]; z[c] = u[c,c]", {}, False),  # no row of vectors
+        ("y[i,j] = sum[c] q[i,c] * u[c,j]; z[n] = sum[c] u[c,2*n]", {"n": 5}, False),
+        ("y[i,w] = sum[c] q[i,c] * u[c,w+16] * u[c,w]", {"w": 134}, True),
+        ("y[i,w] = sum[c] q[i,c] * (u[c,w-16] else 0)", {"w": 134}, True),
+        ("y[i,j] = sum[c] q[i,c] * u[c,j]; z[n,j] = sum[c] q[n,c] * u[19-c,j]", {"n": 5}, True),
+    ],
+)
+def test_columns_are_read_where_they_were(text, extents, panels):
+    program = sized(read(BETWEEN + text), extents, FACTORS, outputs=("y", "z") if "z" in text else ("y",))
+    arrays = inputs_of(program, Random(len(text)))
+    kernel = dict(program_forms(program, AVX512F, 2))["pack columns"]
+    assert shape_of(kernel, "u") == ((3, 20, 64) if panels else (20, 150))
+    wanted = evaluate(program, arrays)
+    for name, found in interpreted(program, kernel, arrays).items():
+        np.testing.assert_array_equal(found, wanted[name], err_msg=name)
 
 
 @pytest.mark.slow
