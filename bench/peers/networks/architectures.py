@@ -17,8 +17,8 @@ _TOKENS = 128
 ARCHITECTURES = (*_IMAGES, *_TEXTS)
 
 
-def module(name: str) -> tuple[Any, tuple[Any, ...]]:
-    """The module in evaluation, and example inputs for a batch of 1. Raises ModuleNotFoundError."""
+def module(name: str, batch: int = 1) -> tuple[Any, tuple[Any, ...]]:
+    """The module in evaluation, and example inputs: so many images or texts. Raises ModuleNotFoundError."""
     import torch
 
     torch.manual_seed(0)
@@ -27,7 +27,7 @@ def module(name: str) -> tuple[Any, tuple[Any, ...]]:
 
         options = {"aux_logits": False, "init_weights": True} if name == "inception_v3" else {}
         made = getattr(torchvision.models, name)(weights=None, **options)
-        return made.eval(), (torch.rand(1, 3, _IMAGES[name], _IMAGES[name]),)
+        return made.eval(), (torch.rand(batch, 3, _IMAGES[name], _IMAGES[name]),)
     import transformers
 
     if name == "bert_base":
@@ -45,17 +45,25 @@ def module(name: str) -> tuple[Any, tuple[Any, ...]]:
         def forward(self, ids: Any) -> Any:
             return self.model(input_ids=ids).last_hidden_state
 
-    return Hidden(made).eval(), (torch.arange(_TOKENS)[None],)
+    return Hidden(made).eval(), (torch.arange(_TOKENS).repeat(batch, 1),)
 
 
-def exported(name: str) -> Path:
-    """The ONNX file of a network, made by PyTorch's exporter the first time. Raises ModuleNotFoundError."""
+def labelled(name: str, batch: int) -> str:
+    """What a network for a batch is called: resnet50, and resnet50-b8."""
+    return name if batch == 1 else f"{name}-b{batch}"
+
+
+def exported(name: str, batch: int = 1) -> Path:
+    """The ONNX file of a network for so many images or texts, made by PyTorch's exporter the first time.
+
+    Raises ModuleNotFoundError.
+    """
     import torch
 
     # Each version draws other weights, and a module is compared with its file.
-    path = cache_folder() / "architectures" / f"{name}-torch{torch.__version__}.onnx"
+    path = cache_folder() / "architectures" / f"{labelled(name, batch)}-torch{torch.__version__}.onnx"
     if not path.exists():
-        made, inputs = module(name)
+        made, inputs = module(name, batch)
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f".{path.name}.{os.getpid()}")
         torch.onnx.export(made, inputs, partial, dynamo=True, external_data=False, verbose=False)

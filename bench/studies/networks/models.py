@@ -12,7 +12,7 @@ import importlib.metadata
 import sys
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import exp, log
 from pathlib import Path
 from statistics import median
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.peers.networks.architectures import ARCHITECTURES, exported
+from bench.peers.networks.architectures import ARCHITECTURES, exported, labelled
 from bench.peers.networks.whole_models import MODEL_PEERS, apart_reason
 from bench.report.sections import on_threads
 from bench.run.ending import ending
@@ -172,14 +172,15 @@ def differences(results: Sequence[Race]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. 1: a model failed, or has no peer that could be timed."""
     options = _parser().parse_args(arguments)
-    if reason := _contradiction(options) or apart_reason(options.peers) or _unknown(options.models):
+    if reason := _unknown(options.models) or _contradiction(options) or apart_reason(options.peers):
         print(reason, file=sys.stderr)
         return 2
     code = 0
     try:
         if options.waiting:
             with alone():
-                return waiting.show(list(map(_named, options.models)), options.threads, dict(options.dim))
+                named = [_named(model, options.batch) for model in options.models]
+                return waiting.show(named, options.threads, dict(options.dim))
         print(
             f"{', '.join(map(_version, options.peers))}; {ROUNDS} turns, medians, outputs in memory that is used again"
         )
@@ -189,7 +190,7 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"\n{on_threads(threads)}\n\n{head(options.peers)}", flush=True)
                 for named in options.models:
                     try:
-                        name, path = _named(named)
+                        name, path = _named(named, options.batch)
                         race = _race(name, path, options, threads)
                     except ModuleNotFoundError as error:
                         print(f"{named}: {error}: pip install 'tilewright[peers,models]'", file=sys.stderr)
@@ -215,7 +216,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _contradiction(options: argparse.Namespace) -> str | None:
-    """A sentence on options that mean nothing beside --waiting; None where there are none."""
+    """A sentence on options that mean nothing beside others; None where there are none."""
+    if options.batch != 1 and (files := [named for named in options.models if named not in ARCHITECTURES]):
+        return f"--batch is for networks by name, and {files[0]} is a file: bind its open dims by --dim"
     chosen = {"--budget": options.budget is not None, "--algorithm": options.algorithm != "direct"}
     chosen["--peers"] = options.peers != ["ort"]
     given = [name for name, is_given in chosen.items() if is_given]
@@ -234,9 +237,11 @@ def _unknown(models: Sequence[str]) -> str | None:
     return f"{missing[0]}{meant(missing[0], ARCHITECTURES)} is neither a file nor one of {', '.join(ARCHITECTURES)}"
 
 
-def _named(named: str) -> tuple[str, Path]:
+def _named(named: str, batch: int) -> tuple[str, Path]:
     """The name of a model and its file. Raises ModuleNotFoundError."""
-    return (named, exported(named)) if named in ARCHITECTURES else (Path(named).stem, Path(named))
+    if named in ARCHITECTURES:
+        return named, exported(named, batch)
+    return Path(named).stem, Path(named)
 
 
 def _version(peer: str) -> str:
@@ -260,7 +265,8 @@ def _race(name: str, path: Path, options: argparse.Namespace, threads: int) -> R
             algorithm=options.algorithm,
             rounds=ROUNDS,
         )
-    return Race(**found)
+    race = Race(**found)
+    return replace(race, name=labelled(race.name, options.batch))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -281,6 +287,9 @@ def _parser() -> argparse.ArgumentParser:
         "--peers", nargs="+", choices=tuple(MODEL_PEERS), default=["ort"], help="default: ort, which is ONNX Runtime"
     )
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
+    parser.add_argument(
+        "--batch", type=whole, default=1, metavar="N", help="images or texts of each network by name; default: 1"
+    )
     parser.add_argument(
         "--dim", type=dim, action="append", default=[], metavar="NAME=EXTENT", help="an open dim's extent"
     )

@@ -1,5 +1,7 @@
 """`python -m bench --models` against other libraries, where they are installed."""
 
+from dataclasses import asdict
+
 import pytest
 
 from bench.command import main
@@ -87,6 +89,31 @@ def test_models_that_nobody_knows_are_told_before_anything_is_timed(words, told,
     assert (found := capsys.readouterr().err).startswith(told) and found.count("\n") == 1
 
 
+def test_a_batch_is_for_networks_by_name(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "net.onnx"
+    path.touch()
+    assert main(["--models", str(path), "--batch", "4"]) == 2
+    assert capsys.readouterr().err == (
+        f"--batch is for networks by name, and {path} is a file: bind its open dims by --dim\n"
+    )
+    asked = []
+
+    class Ended:
+        """A worker that times whatever it is given."""
+
+        def __init__(self, **_): ...
+
+        def close(self): ...
+
+        def call(self, function, timeout, **given):
+            return asdict(race(given["name"], 0.002, ort=0.003))
+
+    monkeypatch.setattr(models, "exported", lambda *given: asked.append(given) or path)
+    monkeypatch.setattr(models, "Worker", Ended)
+    assert main(["--models", "resnet50", "--batch", "4"]) == 0
+    assert asked == [("resnet50", 4)] and "| resnet50-b4 | 1 | 2.00 | 3.00 |" in capsys.readouterr().out
+
+
 def test_a_file_that_is_no_model_is_one_sentence(tmp_path, capsys):
     (tmp_path / "bad.onnx").write_text("garbage")
     assert main(["--models", str(tmp_path / "bad.onnx")]) == 1
@@ -94,7 +121,7 @@ def test_a_file_that_is_no_model_is_one_sentence(tmp_path, capsys):
 
 
 def test_what_is_not_there_is_one_sentence(capsys, monkeypatch):
-    def without(name):
+    def without(name, batch):
         raise ModuleNotFoundError("No module named 'torch'")
 
     monkeypatch.setattr(models, "exported", without)
