@@ -122,7 +122,7 @@ def test_a_saved_kernel_names_its_arrays(tmp_path):
     inputs = integers(problem)
     assert np.array_equal(load_kernel(tmp_path)(*inputs), kernel(*inputs))
     header = written[".h"].read_text()
-    assert "float *output, const float *e_b, const float *e_new);" in header
+    assert "float *y, const float *e_b, const float *e_new);" in header
     assert "e_new: 7 x 7, 49 of f32, new of the epilogue" in header and str(problem.epilogue) in header
     source, library = f"{written['.so'].stem}_example.c", written[".so"].name
     command = [*find_compiler().command, "-O1", source, library, "-Wl,-rpath,$ORIGIN", "-o", "example"]
