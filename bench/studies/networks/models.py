@@ -179,7 +179,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.waiting:
             with alone():
-                named = [_named(model, options.batch) for model in options.models]
+                found = (_named(model, options.batch) for model in options.models)
+                named = [(labelled(name, options.batch), path) for name, path in found]
                 return waiting.show(named, options.threads, dict(options.dim))
         print(
             f"{', '.join(map(_version, options.peers))}; {ROUNDS} turns, medians, outputs in memory that is used again"

@@ -112,6 +112,10 @@ def test_a_batch_is_for_networks_by_name(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(models, "Worker", Ended)
     assert main(["--models", "resnet50", "--batch", "4"]) == 0
     assert asked == [("resnet50", 4)] and "| resnet50-b4 | 1 | 2.00 | 3.00 |" in capsys.readouterr().out
+    shown = []
+    monkeypatch.setattr(models.waiting, "show", lambda named, *_: shown.extend(named) or 0)
+    assert main(["--models", "resnet50", "--batch", "4", "--waiting"]) == 0
+    assert shown == [("resnet50-b4", path)]
 
 
 def test_a_file_that_is_no_model_is_one_sentence(tmp_path, capsys):
