@@ -17,6 +17,7 @@ from pathlib import Path
 
 import jinja2
 
+from cpu.runtime.compiler.toolchain import BASE_FLAGS, GCC_FLAGS
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.taken_names import is_taken
 from cpu.runtime.team import TEAM
@@ -105,6 +106,8 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) 
         "values": [_VALUES.get(array.dtype, "i % 2") for array in inputs],
         "stored": [f" (bits of {a.dtype})" if ELEMENTS[a.dtype].named else "" for a in (*inputs, *outputs)],
         "files": [(kernel.symbol, " ".join(kernel.flags)) for kernel in called],
+        "flags": " ".join(flag for flag in BASE_FLAGS if flag not in _SAID_BY_THE_MAKEFILE),
+        "gcc_flags": " ".join(GCC_FLAGS),
     }
     texts = {file: _TEMPLATES.get_template(f"{file}.j2").render(**facts) for file in _FILES}
     return Library(
@@ -168,6 +171,10 @@ def _words() -> frozenset[str]:
 
 
 _FILES = ("model.c", "model.h", "example.c", "Makefile")
+_SAID_BY_THE_MAKEFILE = (
+    "-O2",
+    "-shared",
+)  # the first in CFLAGS, which whoever builds may set; the second where it links
 
 
 def _declarations(kernel: Kernel) -> list[str]:
