@@ -244,6 +244,22 @@ def test_every_decision_is_in_the_list():
     assert pages == set(listed) and [name[:3] for name in listed] == [f"{n:03}" for n in range(1, len(listed) + 1)]
 
 
+def test_every_page_is_in_an_index():
+    """`docs/README.md` lists all pages, but for decisions, whose own list it names. The README leads to both."""
+    folder = ROOT / "docs"
+    listed = re.findall(r"\]\(([^)#]+)\)", (folder / "README.md").read_text(encoding="utf-8"))
+    pages = {(folder / name).resolve() for name in listed}
+    absent = [
+        page.relative_to(ROOT).as_posix()
+        for page in PAGES
+        if page.resolve() not in pages
+        and page not in (ROOT / "README.md", folder / "README.md")
+        and not re.match(r"\d{3}-", page.name)
+    ]
+    assert len(pages) > 15 and not absent
+    assert "](docs/README.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(("page", "most"), [("README.md", 110), ("docs/architecture.md", 150)])
 def test_the_pages_that_one_reads_first_are_short(page, most):
     assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= most

@@ -72,6 +72,9 @@ class Twin:
 
     program: Program
 
+    def __reduce__(self) -> tuple[type[Twin], tuple[Program]]:
+        return Twin, (self.program,)  # what is loaded stays in its process
+
     def launch(self, *arrays: np.ndarray, seed: int = 0) -> Run:
         """Launches once on arrays of bits, the last of which is the output. Raises TwinError with what is wrong.
 

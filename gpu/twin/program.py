@@ -24,6 +24,9 @@ class ProgramTwin:
 
     program: ProgramText
 
+    def __reduce__(self) -> tuple[type[ProgramTwin], tuple[ProgramText]]:
+        return ProgramTwin, (self.program,)  # what is loaded stays in its process
+
     def run(
         self, arrays: Sequence[np.ndarray], numbers: Sequence[int] = (), seed: int = 0
     ) -> tuple[list[np.ndarray], bool]:

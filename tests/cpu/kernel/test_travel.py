@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import pickle
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
@@ -16,6 +17,7 @@ from cpu.kernel.opened import CpuError
 from cpu.kernel.saved import load
 from cpu.reference.oracle import integers, reference
 from microkernels.tile.isa import ISAS
+from search import generate_matmul, generate_program
 from tests.support.kernels.cases import CASES, kernel_of
 from tests.support.kernels.saved import LACKED
 from tiling.machine import Timing
@@ -72,17 +74,22 @@ def test_a_saved_kernel_travels_with_its_library(tmp_path, monkeypatch):
     assert is_the_same(kernel, kernel)
 
 
-def called(kernel: Kernel, x, packed) -> np.ndarray:
-    return kernel(x, packed)
+def called(kernel: Callable[..., np.ndarray], *arrays: object) -> np.ndarray:
+    return kernel(*arrays)
 
 
 @pytest.mark.slow
-def test_a_pool_takes_kernels():
+def test_a_pool_takes_kernels_and_those_of_the_twin():
     kernel = KERNELS["masked last vector"]()
     x, w = integers(kernel.original)
+    a = np.arange(256, dtype=np.float32).reshape(16, 16) % 5
+    product = generate_matmul(m=16, n=16, k=16, target="cuda-twin")
+    sums = generate_program("y[i] = sum[j] a[i,j]", i=16, j=16, target="cuda-twin")
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         results = [pool.submit(called, kernel, x, kernel.pack(w)) for _ in range(2)]
+        others = [pool.submit(called, product, a, a), pool.submit(called, sums, a)]
         assert all(np.array_equal(result.result(), reference(kernel.original, x, w)) for result in results)
+        assert np.array_equal(others[0].result(), a @ a) and np.array_equal(others[1].result(), a.sum(axis=1))
 
 
 def test_a_kernel_that_arrives_where_no_cpu_runs_it_says_so(monkeypatch):
