@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from functools import cache
 from math import isfinite
 from types import NoneType
-from typing import get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from bench.report.results import MODEL, OURS, Conditions, Contender, LayerResult
 
@@ -98,9 +98,9 @@ def to_csv(results: Iterable[LayerResult]) -> str:
 _OF_A_CONTENDER = {"contender", "percent", "kernel_percent", "scheme", "skipped"}
 
 
-def _row(result: LayerResult, contender: Contender) -> dict:
+def _row(result: LayerResult, contender: Contender) -> dict[str, object]:
     call, kernel = contender.call, contender.kernel
-    row = {
+    row: dict[str, object] = {
         "contender": contender.name,
         "layout": contender.layout,
         "call_seconds": call.seconds,
@@ -123,7 +123,7 @@ def _row(result: LayerResult, contender: Contender) -> dict:
     return row
 
 
-def _parsed(line: str) -> dict:
+def _parsed(line: str) -> dict[str, object]:
     try:
         value = json.loads(line)
     except ValueError:
@@ -133,9 +133,9 @@ def _parsed(line: str) -> dict:
     return value
 
 
-def _layer(value: dict) -> LayerResult:
+def _layer(value: Mapping[str, object]) -> LayerResult:
     """A layer's result. Raises FormatError where it breaks a rule on which a report's figures rely."""
-    result = _record(LayerResult, value, "result")
+    result: LayerResult = _record(LayerResult, value, "result")
     rules = {
         "its first contender is ours": [c.name for c in result.contenders[:1]] == [OURS],
         "it has one thread or more, and is in its network": result.threads >= 1 and result.count >= 1,
@@ -150,7 +150,7 @@ def _layer(value: dict) -> LayerResult:
     return result
 
 
-def _record(form: type, value: object, where: str):
+def _record(form: Any, value: object, where: str) -> Any:
     """A dataclass from a JSON object with its fields; one that has a default may be missing, of an earlier version."""
     if not isinstance(value, dict):
         raise FormatError(f"{where} is not a JSON object")
@@ -166,7 +166,7 @@ def _record(form: type, value: object, where: str):
         raise FormatError(f"{where}: {error}") from None
 
 
-def _value(form, value: object, where: str):
+def _value(form: Any, value: object, where: str) -> Any:
     arguments = get_args(form)
     if is_dataclass(form):
         return _record(form, value, where)
@@ -194,5 +194,5 @@ _CALLED = {str: "a text", int: "a whole number", float: "a number"}
 
 
 @cache
-def _hints(form: type) -> dict:
+def _hints(form: Any) -> dict[str, Any]:
     return get_type_hints(form)

@@ -39,7 +39,7 @@ def page(
     )
 
 
-def _section(section: Section, pictures: Sequence[Picture]) -> dict:
+def _section(section: Section, pictures: Sequence[Picture]) -> dict[str, object]:
     names = (OURS, *section.peers)
     return {
         "title": section.title,
@@ -68,7 +68,7 @@ def _total(total: Total | None, ours: Total) -> str:
     return f"{milliseconds(total.seconds)} ms, {total.seconds / total.ours:.2f}×{part}"
 
 
-def _layer(r: LayerResult, names: Sequence[str]) -> dict:
+def _layer(r: LayerResult, names: Sequence[str]) -> dict[str, object]:
     model, kernel = r.contender(MODEL), r.kernel_percent(r.ours)
     ran = [r.contender(name) for name in names[1:]]
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bench.report.files import ReportError, reported, write
@@ -133,10 +133,11 @@ def _against(section: Section, peer: str) -> str:
 
 def _mean(percents: Sequence[float | None]) -> str:
     """The geometric mean; a dash where a layer lacks the figure, since means over different layers do not compare."""
-    return "–" if None in percents else f"{geometric_mean(percents):.1f}"
+    known = [percent for percent in percents if percent is not None]
+    return f"{geometric_mean(known):.1f}" if len(known) == len(percents) else "–"
 
 
-def _table(columns, rows) -> list[str]:
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(cells)} |" for cells in (columns, ["---"] * len(columns), *rows)]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from statistics import median
+from typing import Any
 
 from bench.report.results import OURS, LayerResult
 from bench.report.sections import Section
@@ -62,7 +63,7 @@ def pictures(section: Section) -> tuple[Picture, ...]:
     return tuple(found)
 
 
-def bars(figure, section: Section) -> str:
+def bars(figure: Any, section: Section) -> str:
     """Percent of peak by layer and contender, the limit drawn; returns the caption.
 
     The top edge is the theoretical peak, or the highest limit where that passes it; one beyond FAR is off the picture.
@@ -97,7 +98,7 @@ def bars(figure, section: Section) -> str:
     )
 
 
-def roofline(figure, section: Section) -> str:
+def roofline(figure: Any, section: Section) -> str:
     """Speed over operational intensity under the ceilings of FMA units and memory; returns the caption."""
     figure.set_size_inches(NARROWEST, 4.6)
     axes = figure.subplots()
@@ -130,7 +131,7 @@ def roofline(figure, section: Section) -> str:
     )
 
 
-def scatter(figure, section: Section) -> str:
+def scatter(figure: Any, section: Section) -> str:
     """Every candidate the search measured: measured over predicted seconds, and their ratio by layer; the caption."""
     figure.set_size_inches(WIDTH, 4.2)
     left, right = figure.subplots(1, 2, width_ratios=(1, 2))
@@ -163,7 +164,7 @@ def scatter(figure, section: Section) -> str:
     )
 
 
-def _bars_of(axes, results: Sequence[LayerResult], names: Sequence[str]) -> None:
+def _bars_of(axes: Any, results: Sequence[LayerResult], names: Sequence[str]) -> None:
     width = 0.84 / len(names)
     for index, name in enumerate(names):
         colour = _of(COLOURS, index)
@@ -180,7 +181,7 @@ def _bars_of(axes, results: Sequence[LayerResult], names: Sequence[str]) -> None
     axes.hlines(limits, starts, ends, color=INK, linewidth=1.6, clip_on=False, zorder=4, label="limit without padding")
 
 
-def _name_layers(axes, labels: Sequence[str], inches: float) -> None:
+def _name_layers(axes: Any, labels: Sequence[str], inches: float) -> None:
     """Below a panel of so many inches; upright where the names would run into each other."""
     crowded = max(map(len, labels)) * CHARACTER > inches / len(labels)
     axes.set_xticks(range(len(labels)), labels, rotation=90 if crowded else 0)
@@ -195,7 +196,7 @@ def _point(result: LayerResult, name: str) -> tuple[float, float] | None:
     return result.flops_on_image / result.compulsory_bytes, result.flops_on_image / found.call.seconds / 1e9
 
 
-def _plain_ticks(axes) -> None:
+def _plain_ticks(axes: Any) -> None:
     """1, 2, 5, 10, … in the place of powers, and even steps where an axis spans less than a decade."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from bench.report.results import LayerResult
 from bench.report.words import WORDS, Words
@@ -47,7 +48,7 @@ def sections(results: Iterable[LayerResult]) -> tuple[Section, ...]:
     first appearance.
     """
     results = tuple(results)
-    groups: dict[tuple, list[LayerResult]] = {}
+    groups: dict[tuple[Any, ...], list[LayerResult]] = {}
     for r in results:
         measured = _measured(r)
         present = {other.suite for other in results if _measured(other) == measured}
@@ -71,7 +72,7 @@ def placed(target: str, threads: int) -> str:
     return "on the GPU" if target == "cuda" else on_threads(threads)
 
 
-def _measured(result: LayerResult) -> tuple:
+def _measured(result: LayerResult) -> tuple[str, int, str, str, str, str, str]:
     return result.target, result.threads, result.dtype, result.cache, result.layout, result.algorithm, result.epilogue
 
 

@@ -174,7 +174,7 @@ def _by_reason(missing: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return names
 
 
-def _layers(found: Sequence) -> str:
+def _layers(found: Sequence[object]) -> str:
     return f"{len(found)} layer{'' if len(found) == 1 else 's'}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 # The colour of text and axes; inside a page it becomes the page's own.
@@ -28,22 +29,24 @@ STYLE = {
 }
 
 
-def standing_alone(figure) -> str:
+def standing_alone(figure: Any) -> str:
     """A file of its own, on white."""
     return _slim(_svg(figure, facecolor="white"))
 
 
-def inline(figure, caption: str) -> str:
+def inline(figure: Any, caption: str) -> str:
     """For the inside of an HTML page: no prologue, any width, in the page's ink."""
     svg = _svg(figure, transparent=True)
     svg = svg[svg.index("<svg") :]
-    box, width = re.search(r'viewBox="0 0 (\S+) [^"]*"', svg).group(0, 1)
+    viewed = re.search(r'viewBox="0 0 (\S+) [^"]*"', svg)
+    assert viewed is not None  # matplotlib always writes one
+    box, width = viewed.group(0, 1)
     style = f'style="--width: {width}pt"'  # for the page to show it no larger than it was drawn
     svg = f'<svg {box} {style} role="img" aria-label={quoteattr(caption)}>' + svg[svg.index(">") + 1 :]
     return _slim(svg).replace("xlink:href", "href").replace(INK, "currentColor").strip()
 
 
-def _svg(figure, **options) -> str:
+def _svg(figure: Any, **options: object) -> str:
     file = io.BytesIO()
     figure.savefig(file, format="svg", metadata={"Date": None}, **options)
     return file.getvalue().decode()

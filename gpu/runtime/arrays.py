@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from tiling.dtypes.formats import FORMATS
 from tiling.problem import Problem
 
 
-def to_device(problem: Problem, inputs: Sequence[np.ndarray]) -> list:
+def to_device(problem: Problem, inputs: Sequence[np.ndarray]) -> list[Any]:
     """A problem's inputs and its epilogue's arrays as CuPy arrays, rounded to its dtypes."""
     import cupy
 
@@ -20,7 +21,7 @@ def to_device(problem: Problem, inputs: Sequence[np.ndarray]) -> list:
     return [cupy.asarray(to_bits(array, dtype)).view(array_dtype(dtype)) for array, dtype in zip(inputs, dtypes)]
 
 
-def poisoned(problem: Problem):
+def poisoned(problem: Problem) -> Any:
     """An output on the device, full of NaN: reused memory may hold the right result of an earlier kernel."""
     import cupy
 
@@ -29,14 +30,14 @@ def poisoned(problem: Problem):
     return output
 
 
-def as_output(problem: Problem, values: np.ndarray):
+def as_output(problem: Problem, values: np.ndarray) -> Any:
     """Values on the device, rounded as a kernel of the problem stores them."""
     import cupy
 
     return cupy.asarray(to_bits(values, problem.output_dtype))
 
 
-def from_device(problem: Problem, output) -> np.ndarray:
+def from_device(problem: Problem, output: Any) -> np.ndarray:
     """A kernel's output as float32."""
     import cupy
 

@@ -5,6 +5,7 @@ The C file needs cuda.h and calls the CUDA driver (libcuda), which every machine
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def launcher(source: Source, architecture: str) -> dict[str, str]:
     }
 
 
-def _context(source: Source) -> dict:
+def _context(source: Source) -> dict[str, object]:
     problem = source.scheme.problem
     tensors = [problem.broadcast, problem.vector, *problem.epilogue_arrays, problem.output]
     dtypes = [problem.dtype] * 2 + [problem.output_dtype] * (len(tensors) - 2)
@@ -93,12 +94,12 @@ def _context(source: Source) -> dict:
     }
 
 
-def _pointer(array: int, names: list[str], copied: dict) -> str:
+def _pointer(array: int, names: list[str], copied: Collection[int]) -> str:
     """The address of what the kernel reads for an array: the caller's array, or the copy of it."""
     return f"&copied_{names[array]}" if array in copied else f"&{names[array]}"
 
 
-def _memory(source: Source) -> tuple[int, dict]:
+def _memory(source: Source) -> tuple[int, dict[str, int]]:
     """Bytes of a kernel's own memory, and where semaphores and partial sums begin in it, behind the copies."""
     semaphores_at = -(-copied_bytes(source.copied) // _ALIGNMENT) * _ALIGNMENT
     if not source.shares_sums:

@@ -7,8 +7,9 @@ neither a GPU nor CuPy; a kernel is loaded onto a device when it is built.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.program import Source
@@ -39,7 +40,7 @@ class Kernel:
     loaded: Loaded
     timing: Timing | None = None
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[object, ...]]:
         """Pickles a kernel as its scheme. The process that unpickles it compiles it, or finds it compiled."""
         return _loaded_again, (self.scheme, self.timing)
 
@@ -51,7 +52,7 @@ class Kernel:
     def scheme(self) -> Scheme:
         return self.source.scheme
 
-    def __call__(self, first, second, *arrays, out=None):
+    def __call__(self, first: Any, second: Any, *arrays: Any, out: Any = None) -> Any:
         """Computes c or y, and returns before the kernel has ended. Later work on the same stream sees the result.
 
         The arrays are the problem's, contiguous, on the kernel's device. The result is `out`, or a new array of the
@@ -77,7 +78,7 @@ class Kernel:
         self.loaded.launch(*inputs, output)
         return out if out is not None else _like(first, output)
 
-    def _array(self, given, tensor: Tensor, dtype: str):
+    def _array(self, given: Any, tensor: Tensor, dtype: str) -> Any:
         """`given` as a CuPy array that shares its memory."""
         import cupy
 
@@ -140,7 +141,7 @@ def choose(ranked: Iterable[Prediction], problem: Problem, device: Device) -> tu
     raise DeviceError(f"no schedule of {problem} fits {device.name}")
 
 
-def array_dtype(dtype: str):
+def array_dtype(dtype: str) -> Any:
     """The CuPy dtype of ours; of one that NumPy lacks that of ml_dtypes, which CuPy accepts."""
     if not FORMATS[dtype].named:
         return CUPY_DTYPES[dtype]
@@ -151,7 +152,7 @@ def array_dtype(dtype: str):
     return getattr(ml_dtypes, FORMATS[dtype].named)
 
 
-def _like(given, array):
+def _like(given: object, array: Any) -> Any:
     """`array` as the type of `given`: a CuPy array, or through DLPack a tensor of the library of `given`."""
     library = sys.modules[type(given).__module__.partition(".")[0]]
     return library.from_dlpack(array) if type(given) is not type(array) and hasattr(library, "from_dlpack") else array

@@ -45,7 +45,7 @@ class Tvm(Peer):
             return "TVM's NHWC convolution has no groups"
         return None
 
-    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
+    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
         matrix = problem.op == "matmul"
         weights = w if matrix else np.ascontiguousarray(w.transpose(2, 3, 1, 0))
         request = {"op": problem.op, "x": x.shape, "w": weights.shape, "y": problem.output.shape}

@@ -7,9 +7,10 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def patience(trials: int) -> float:
     return _SECONDS_TO_START + _SECONDS_A_TRIAL * trials
 
 
-def found(module: str, request: dict, threads: int, trials: int, version: str) -> Library:
+def found(module: str, request: Mapping[str, Any], threads: int, trials: int, version: str) -> Library:
     """The library that `search` finds. Each is searched once on this machine, then kept.
 
     version: the peer's version, with all that decides the result. Raises SearchFailed, CacheError.
@@ -64,7 +65,7 @@ def found(module: str, request: dict, threads: int, trials: int, version: str) -
     return Library(library, facts["symbol"], tuple((tried, since, best) for tried, since, best in facts["history"]))
 
 
-def search(module: str, request: dict, threads: int, trials: int) -> dict:
+def search(module: str, request: Mapping[str, Any], threads: int, trials: int) -> dict[str, Any]:
     """Runs `python -m module` with the request and gives the JSON object of its last line. Raises SearchFailed."""
     root = str(Path(__file__).parents[3])
     paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
@@ -81,7 +82,8 @@ def search(module: str, request: dict, threads: int, trials: int) -> dict:
     said = (ended.stdout if ended.returncode == 0 else ended.stderr).strip().splitlines() or ["it said nothing"]
     if ended.returncode:
         raise SearchFailed(f"{module} failed: {said[-1]}")
-    return json.loads(said[-1])
+    best: dict[str, Any] = json.loads(said[-1])
+    return best
 
 
 def load(library: Library, x: np.ndarray, w: np.ndarray, shape: tuple[int, ...], layout: str) -> Prepared:

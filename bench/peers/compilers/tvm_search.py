@@ -10,6 +10,8 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
+from typing import Any
 
 SYMBOL = "layer"
 # Schedules between two lessons of the cost model. MetaSchedule's default of 64 would leave the model no say in so few.
@@ -41,18 +43,21 @@ def main() -> None:
     print(json.dumps({"library": path, "symbol": SYMBOL, "tried": history.tried, "history": history.points}))
 
 
-def _history(began: float):
+def _history(began: float) -> Any:
     """A callback that adds to its `points`, after each batch of trials, those of `Prepared.history` since `began`."""
     from tvm.ir.utils import derived_object
     from tvm.s_tir import meta_schedule as ms
 
     @derived_object
-    class History(ms.measure_callback.PyMeasureCallback):
-        def __init__(self):
+    class History(ms.measure_callback.PyMeasureCallback):  # type: ignore[misc]
+        def __init__(self) -> None:
             super().__init__()
-            self.points, self.tried = [], 0
+            self.points: list[tuple[int, float, float]] = []
+            self.tried = 0
 
-        def apply(self, task_scheduler, task_id, measure_candidates, builder_results, runner_results):
+        def apply(
+            self, task_scheduler: Any, task_id: int, measure_candidates: Any, builder_results: Any, runner_results: Any
+        ) -> None:
             ran = [min(map(float, result.run_secs)) for result in runner_results if not result.error_msg]
             self.tried += len(ran)
             before = [best for *_, best in self.points[-1:]]
@@ -62,7 +67,7 @@ def _history(began: float):
     return History()
 
 
-def _target(threads: int):
+def _target(threads: int) -> Any:
     """This CPU as LLVM knows it: the host target's name of the core, and as many cores as there are threads."""
     import tvm
 
@@ -70,7 +75,7 @@ def _target(threads: int):
     return tvm.target.Target({"kind": "llvm", "mcpu": str(mcpu), "num-cores": threads})
 
 
-def _function(request: dict):
+def _function(request: Mapping[str, Any]) -> Any:
     from tvm import te, topi
 
     x, w = (te.placeholder(request[name], "float32", name=name) for name in ("x", "w"))

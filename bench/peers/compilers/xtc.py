@@ -54,7 +54,7 @@ class Xtc(Peer):
                 return "XTC's convolution has neither dilation nor groups"
         return None
 
-    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
+    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
         matrix = problem.op == "matmul"
         given, weights = (x, w) if matrix else (_padded(problem, x), np.ascontiguousarray(w.transpose(2, 3, 1, 0)))
         request = {"op": problem.op, "x": given.shape, "w": weights.shape}

@@ -11,6 +11,8 @@ import itertools
 import json
 import sys
 import time
+from collections.abc import Mapping
+from typing import Any
 
 # The first found the best schedules: it uses vectors, and no more accumulators than there are registers. The last has a
 # schedule even for sizes that no vector divides.
@@ -39,7 +41,7 @@ def main() -> None:
     print(json.dumps({**found, "history": history}))
 
 
-def _graph(request: dict):
+def _graph(request: Mapping[str, Any]) -> Any:
     import xtc.graphs.xtc.op as op
 
     a, b = (op.tensor(tuple(request[shape]), "float32", name=shape) for shape in ("x", "w"))
@@ -51,7 +53,7 @@ def _graph(request: dict):
     return builder.graph
 
 
-def _samples(graph, threads: int, trials: int):
+def _samples(graph: Any, threads: int, trials: int) -> tuple[str, Any, list[Any]]:
     """The first strategy that has any schedule for the graph: its name, itself, its schedules."""
     from xtc.search.strategies import Strategies
 
@@ -63,7 +65,7 @@ def _samples(graph, threads: int, trials: int):
     sys.exit("XTC's strategies have no schedule for this layer")
 
 
-def _compile(graph, strategy, sample, path: str):
+def _compile(graph: Any, strategy: Any, sample: Any, path: str) -> Any:
     from xtc.backends.tvm import Backend
 
     backend = Backend(graph)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class NumPy(Peer):
         # between two calls and shorter than the pause between two peers.
         return {"OPENBLAS_NUM_THREADS": str(threads), "OPENBLAS_THREAD_TIMEOUT": "20"}
 
-    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
+    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
         if problem.op == "matmul":
             y = np.empty(problem.output.shape, np.float32)
             return Prepared(_limited(partial(np.matmul, x, w, out=y), threads), lambda: y, "row-major")
@@ -93,8 +93,8 @@ def _limited(call: Callable[[], object], threads: int) -> Callable[[], None]:
     return run
 
 
-def _pools() -> list:
+def _pools() -> list[Any]:
     """NumPy's BLAS libraries whose thread pool can be set."""
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController().select(user_api="blas").lib_controllers
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)

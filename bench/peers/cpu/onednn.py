@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -86,13 +86,13 @@ class OneDnn(Peer):
         )
 
 
-def _call(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray):
+def _call(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> Callable[[], Any]:
     if problem.dtype == "int8":
         return onednn_int8.call(problem, x, w)
     return (_matmul if problem.op == "matmul" else _conv2d)(problem, x, w, *arrays)
 
 
-def _fused(problem: Problem, arrays: tuple[np.ndarray, ...]) -> tuple:
+def _fused(problem: Problem, arrays: tuple[np.ndarray, ...]) -> tuple[Any, Any, tuple[str, list[float], str]]:
     """Bias and residual as tensors, each None where there is none, and what PyTorch calls the activation."""
     import torch
 
@@ -102,7 +102,7 @@ def _fused(problem: Problem, arrays: tuple[np.ndarray, ...]) -> tuple:
     return bias, residual, _ACTIVATIONS.get(found.activation, ("none", [], ""))
 
 
-def _tensor(problem: Problem, array: np.ndarray):
+def _tensor(problem: Problem, array: np.ndarray) -> Any:
     """The array in the problem's dtype; f32 where it lies."""
     import torch
 
@@ -110,7 +110,7 @@ def _tensor(problem: Problem, array: np.ndarray):
     return tensor.bfloat16() if problem.dtype == "bf16" else tensor
 
 
-def _conv2d(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray):
+def _conv2d(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> Callable[[], Any]:
     import torch
 
     conv = convolution(problem)
@@ -131,7 +131,7 @@ def _conv2d(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray)
     (top, left), (bottom, right) = conv.before, conv.after
     pad = torch.nn.functional.pad
 
-    def padded():
+    def padded() -> Any:
         return image if conv.symmetric else pad(image, (left, right, top, bottom))
 
     if residual is None:
@@ -142,7 +142,7 @@ def _conv2d(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray)
     return lambda: given(operator.binary(padded(), other, *options, "add", 1.0, *after))
 
 
-def _matmul(problem: Problem, a: np.ndarray, b: np.ndarray, *arrays: np.ndarray):
+def _matmul(problem: Problem, a: np.ndarray, b: np.ndarray, *arrays: np.ndarray) -> Callable[[], Any]:
     import torch
 
     rows = _tensor(problem, a)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from bench.peers.interface.convolution import convolution
 from tiling.problem import Problem
 
 
-def call(problem: Problem, x: np.ndarray, w: np.ndarray):
+def call(problem: Problem, x: np.ndarray, w: np.ndarray) -> Callable[[], Any]:
     """One call of the operator, which writes sums as float32. Raises ValueError for padding that PyTorch lacks."""
     import torch
 
     scales = torch.ones(problem.output.shape[-1])
     zeros = torch.zeros(problem.output.shape[-1], dtype=torch.int32)
     image, weights = torch.from_numpy(x.astype(np.uint8)), torch.from_numpy(w.astype(np.int8))
-    quantised = (1.0, 0, torch.float32, "none", [], "")
+    quantised: tuple[Any, ...] = (1.0, 0, torch.float32, "none", [], "")
     if problem.op == "matmul":
         packed = torch.ops.onednn.qlinear_prepack(weights.T.contiguous(), list(image.shape))
         operator = torch.ops.onednn.qlinear_pointwise

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class OneDnnNchw(Peer):
     def environment(self, threads: int) -> dict[str, str]:
         return torch_cpu.environment(threads)
 
-    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
+    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
         import torch
 
         torch_cpu.settle(threads)
@@ -45,7 +45,7 @@ class OneDnnNchw(Peer):
         return Prepared(calls.run, lambda: as_problem_has_it(problem, calls.output.numpy()), "NCHW in and out")
 
 
-def _conv2d(problem: Problem, x: np.ndarray, w: np.ndarray):
+def _conv2d(problem: Problem, x: np.ndarray, w: np.ndarray) -> Callable[[], Any]:
     import torch
 
     conv = convolution(problem)

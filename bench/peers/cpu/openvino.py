@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -51,8 +51,12 @@ class OpenVino(Peer):
             request.set_input_tensor(place, openvino.Tensor(array, shared_memory=True))
         request.set_output_tensor(openvino.Tensor(y, shared_memory=True))
         layout = "row-major, b pre-packed" if matrix else f"{problem.layout.upper()}, weights pre-packed"
+
         # The request reads these arrays: the result's function keeps them, and the request, as long as it is used.
-        return Prepared(request.infer, lambda kept=(inputs, w, arrays, request): y, layout)
+        def result(kept: object = (inputs, w, arrays, request)) -> np.ndarray:
+            return y
+
+        return Prepared(request.infer, result, layout)
 
 
 def cpu_options(threads: int) -> dict[str, object]:
@@ -67,7 +71,7 @@ def cpu_options(threads: int) -> dict[str, object]:
     }
 
 
-def _followed(y, epilogue: Pointwise, bias: np.ndarray | None) -> tuple:
+def _followed(y: Any, epilogue: Pointwise, bias: np.ndarray | None) -> tuple[Any, list[Any]]:
     """What an epilogue makes of y, and the residual's parameter, if any. The plugin fuses all of it."""
     from openvino import opset13
 
@@ -91,7 +95,7 @@ def _followed(y, epilogue: Pointwise, bias: np.ndarray | None) -> tuple:
     return activations[epilogue.activation](), inputs
 
 
-def _conv2d(problem: Problem, w: np.ndarray, epilogue: Pointwise, bias: np.ndarray | None):
+def _conv2d(problem: Problem, w: np.ndarray, epilogue: Pointwise, bias: np.ndarray | None) -> Any:
     import openvino
     from openvino import opset13
     from openvino.preprocess import PrePostProcessor
@@ -113,7 +117,7 @@ def _conv2d(problem: Problem, w: np.ndarray, epilogue: Pointwise, bias: np.ndarr
     return tensors.build()
 
 
-def _matmul(problem: Problem, b: np.ndarray, epilogue: Pointwise, bias: np.ndarray | None):
+def _matmul(problem: Problem, b: np.ndarray, epilogue: Pointwise, bias: np.ndarray | None) -> Any:
     import openvino
     from openvino import opset13
 

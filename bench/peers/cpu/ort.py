@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -64,8 +64,12 @@ class OnnxRuntime(Peer):
         for name, value in bound.items():
             binding.bind_ortvalue_input(name, value)
         binding.bind_ortvalue_output("y", output)
+
+        def run(kept: object = bound) -> None:
+            session.run_with_iobinding(binding)
+
         return Prepared(
-            run=lambda kept=bound: session.run_with_iobinding(binding),
+            run=run,
             result=lambda: output.numpy() if matrix else as_problem_has_it(problem, output.numpy()),
             layout="row-major, b pre-packed" if matrix else "NCHW in and out, weights pre-packed",
         )
@@ -76,7 +80,7 @@ def _output_shape(problem: Problem) -> tuple[int, ...]:
     return conv.n, conv.k, conv.out_h, conv.out_w
 
 
-def session_options(threads: int):
+def session_options(threads: int) -> Any:
     """Options of a session on so many threads, with every rewriting of the graph."""
     import onnxruntime
 
@@ -90,11 +94,11 @@ def session_options(threads: int):
     return options
 
 
-def _nodes(problem: Problem, epilogue: Pointwise) -> list:
+def _nodes(problem: Problem, epilogue: Pointwise) -> list[Any]:
     """The nodes of a layer: those that the rewriting of the session fuses."""
     from onnx import helper
 
-    def after(name: str, *others: str, **attributes) -> None:
+    def after(name: str, *others: str, **attributes: Any) -> None:
         nodes.append(helper.make_node(name, [at[-1], *others], [f"y{len(at)}"], **attributes))
         at.append(f"y{len(at)}")
 
@@ -118,7 +122,7 @@ def _nodes(problem: Problem, epilogue: Pointwise) -> list:
     return nodes
 
 
-def _conv_node(problem: Problem, biased: bool, output: str):
+def _conv_node(problem: Problem, biased: bool, output: str) -> Any:
     from onnx import helper
 
     conv = convolution(problem)
@@ -128,7 +132,9 @@ def _conv_node(problem: Problem, biased: bool, output: str):
     )  # fmt: skip
 
 
-def _model(nodes: list, inputs: dict[str, np.ndarray], weights: dict[str, np.ndarray], shape: tuple[int, ...]) -> bytes:
+def _model(
+    nodes: list[Any], inputs: dict[str, np.ndarray], weights: dict[str, np.ndarray], shape: tuple[int, ...]
+) -> bytes:
     """A serialized ONNX model: inputs like these, constant weights, y of `shape`."""
     from onnx import TensorProto, helper, numpy_helper
 
@@ -141,4 +147,4 @@ def _model(nodes: list, inputs: dict[str, np.ndarray], weights: dict[str, np.nda
         [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()],
     )
     opset = helper.make_operatorsetid("", _OPSET)
-    return helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION).SerializeToString()
+    return bytes(helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION).SerializeToString())

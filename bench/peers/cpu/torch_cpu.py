@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 
 def environment(threads: int) -> dict[str, str]:
@@ -34,9 +36,9 @@ def settle(threads: int) -> None:
 class Calls:
     """Runs one PyTorch operator again and again; keeps the last output only."""
 
-    def __init__(self, operator):
+    def __init__(self, operator: Callable[[], Any]):
         self._operator = operator
-        self.output = None
+        self.output: Any = None
 
     def run(self) -> None:
         """One call. The last output is freed first, so that the allocator hands out the same memory again."""

@@ -24,7 +24,7 @@ class CuBlas(CudaPeer):
     def version(self) -> str:
         return version("cuBLAS")
 
-    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
+    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
         import torch
 
         settle(problem.dtype)

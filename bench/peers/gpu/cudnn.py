@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +70,7 @@ class CuDnn(CudaPeer):
         lacking = "".join(f" ({way} fails: {error})".partition("\n")[0] for way, error in failed.items())
         return replace(fastest, layout=fastest.layout + lacking)
 
-    def ways(self, problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> dict[str, Callable]:
+    def ways(self, problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> dict[str, Callable[[], Any]]:
         """The calls that compute a problem, by name: one, or with an epilogue FUSED and UNFUSED."""
         import torch
 
@@ -82,7 +83,7 @@ class CuDnn(CudaPeer):
         (top, left), (bottom, right) = conv.before, conv.after
         convolve, pad = torch.nn.functional.conv2d, torch.nn.functional.pad
 
-        def padded():
+        def padded() -> Any:
             return image if conv.symmetric else pad(image, (left, right, top, bottom))
 
         if not problem.epilogue:
@@ -91,12 +92,12 @@ class CuDnn(CudaPeer):
         bias, *residual = (given[place] for place in bias_and_residual(problem))
         residual = [z.permute(0, 3, 1, 2) for z in residual]
 
-        def fused():
+        def fused() -> Any:
             if residual:
                 return torch.cudnn_convolution_add_relu(padded(), weights, residual[0], 1.0, bias, *options)
             return torch.cudnn_convolution_relu(padded(), weights, bias, *options)
 
-        def unfused():
+        def unfused() -> Any:
             y = convolve(padded(), weights, bias, *options)
             return (y.add_(residual[0]) if residual else y).relu_()
 

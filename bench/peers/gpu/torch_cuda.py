@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -75,21 +75,21 @@ def settle(dtype: str) -> None:
     cudnn.benchmark = True
 
 
-def tensor(array: np.ndarray, dtype: str, device: str):
+def tensor(array: np.ndarray, dtype: str, device: str) -> Any:
     """float32 as a tensor on the device, rounded to the nearest value of a smaller dtype."""
     import torch
 
     return torch.from_numpy(array).to(device, getattr(torch, FORMATS[dtype].elsewhere))
 
 
-def matrices(problem: Problem, a: np.ndarray, b: np.ndarray, device: str) -> tuple:
+def matrices(problem: Problem, a: np.ndarray, b: np.ndarray, device: str) -> tuple[Any, Any, Any]:
     """a (M,K), b (K,N) and c (M,N) on the device, with L before them in a batch; a transposed one is a view."""
     import torch
 
-    a, b = tensor(a, problem.dtype, device), tensor(b, problem.dtype, device)
+    left, right = tensor(a, problem.dtype, device), tensor(b, problem.dtype, device)
     c = torch.empty(problem.output.shape, dtype=getattr(torch, FORMATS[problem.output_dtype].elsewhere), device=device)
     columns_of_a, columns_of_b = str(problem.broadcast.indices[-1]), str(problem.vector.indices[-1])
-    return a.mT if columns_of_a == "m" else a, b.mT if columns_of_b == "k" else b, c
+    return left.mT if columns_of_a == "m" else left, right.mT if columns_of_b == "k" else right, c
 
 
 def prepared(operator: Callable[[], object], layout: str, device: str, axes: tuple[int, ...] | None = None) -> Prepared:
@@ -105,7 +105,8 @@ def prepared(operator: Callable[[], object], layout: str, device: str, axes: tup
 
     def result() -> np.ndarray:
         y = calls.output.permute(axes) if axes else calls.output
-        return y.float().cpu().numpy()
+        found: np.ndarray = y.float().cpu().numpy()
+        return found
 
     run()
     return Prepared(run, result, layout, partial(event_seconds, calls.run) if on_gpu else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class Triton(CudaPeer):
             f"the kernel's indices have 32 bits, too few for {large}" if large else None
         )
 
-    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int) -> Prepared:
+    def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
         import triton
 
         from bench.peers.gpu.triton_product import product
@@ -68,17 +68,17 @@ class Triton(CudaPeer):
         kernel = triton.autotune([config(tiling, problem) for tiling in self.tilings], key=["m", "n", "k"])(product)
         steps = [(0,) * (3 - matrix.ndim) + matrix.stride() for matrix in (a, b, c)]
 
-        def grid(chosen):
+        def grid(chosen: Mapping[str, int]) -> tuple[int, int]:
             return triton.cdiv(m, chosen["ROWS"]) * triton.cdiv(n, chosen["COLUMNS"]), batch
 
-        def operator():
+        def operator() -> Any:
             kernel[grid](a, b, c, m, n, k, *steps[0], *steps[1], *steps[2])
             return c
 
         return prepared(operator, "row-major", self.device)
 
 
-def config(tiling: tuple[int, ...], problem: Problem):
+def config(tiling: tuple[int, ...], problem: Problem) -> Any:
     """One of TILINGS as a configuration of Triton, with all constants of the kernel."""
     import triton
 

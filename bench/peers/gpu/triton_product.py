@@ -7,8 +7,8 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
-def product(
+@triton.jit  # type: ignore[untyped-decorator]
+def product(  # type: ignore[no-untyped-def]
     a, b, c, m, n, k,
     a_batch, a_row, a_column, b_batch, b_row, b_column, c_batch, c_row, c_column,
     PRECISION: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr, BAND: tl.constexpr,

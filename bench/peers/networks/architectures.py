@@ -35,7 +35,7 @@ def module(name: str, batch: int = 1) -> tuple[Any, tuple[Any, ...]]:
     else:
         made = transformers.GPT2Model(transformers.GPT2Config(use_cache=False))
 
-    class Hidden(torch.nn.Module):
+    class Hidden(torch.nn.Module):  # type: ignore[misc]
         """The hidden states alone."""
 
         def __init__(self, model: Any):

@@ -42,14 +42,14 @@ def _by_export(peer: str) -> Callable[[Workload, Arrays, np.ndarray, int], Ready
     def ready(work: Workload, inputs: Arrays, y: np.ndarray, threads: int) -> Ready:
         import torch
 
-        class Program(torch.nn.Module):
+        class Program(torch.nn.Module):  # type: ignore[misc]
             def forward(self, *given: Any) -> Any:
                 return work.peer(torch, *given)
 
         tensors = tuple(torch.from_numpy(array) for array in inputs.values())
         with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
             path = Path(folder) / "program.onnx"
-            names = {"input_names": list(inputs), "output_names": ["y"]}
+            names: dict[str, Any] = {"input_names": list(inputs), "output_names": ["y"]}
             torch.onnx.export(Program().eval(), tensors, path, dynamo=True, verbose=False, **names)
             return MODEL_PEERS[peer][1](work.name, str(path), inputs, {"y": y}, threads)
 

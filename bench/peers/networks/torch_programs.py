@@ -40,7 +40,7 @@ class Workload:
     text: str
     shapes: dict[str, tuple[int, ...]]
     peer: Callable[..., Any]
-    extents: dict[str, int] = field(default_factory=dict)
+    extents: dict[str, Any] = field(default_factory=dict)
     bare: str = ""
 
 

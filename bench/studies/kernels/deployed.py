@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bench.run.ending import ending
 from bench.run.journal import alone
+from cpu.kernel.callable import Kernel
 from cpu.runtime.compiler.toolchain import CompileError, find_compiler
 from cpu.runtime.options import Parser
 from cpu.runtime.output import readable
@@ -25,9 +26,9 @@ from search.commands.options import seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow.find import DEFAULT_BUDGET
 from search.flow.generate import kernel_for
+from search.tuner.measured import AnyScheme
 from tiling.machine import Timing
 from tiling.problem import Problem
-from tiling.scheme.scheme import Scheme
 from tiling.text.shapes import canonical, parse_shape
 
 ROUNDS = 15
@@ -41,7 +42,7 @@ _LEAST_SECONDS = 60.0  # the shortest time-out of a program that times itself fo
 class Turns:
     """Seconds a call of one kernel, the fastest sample of each turn, measured by the tuner and by the saved program."""
 
-    scheme: Scheme
+    scheme: AnyScheme
     tuned: tuple[float, ...]
     deployed: tuple[float, ...]
 
@@ -57,6 +58,7 @@ def turns(backend: CpuBackend, problem: Problem, budget: float) -> Turns:
     Raises CandidateError where the kernel fails, and what a search raises.
     """
     kernel = kernel_for(problem, backend.target, "measure", budget)
+    assert isinstance(kernel, Kernel)
     tuned, deployed = [], []
     room = tempfile.TemporaryDirectory(prefix="tilewright-")
     with room as folder, closing(backend.evaluator(kernel.problem)) as evaluator:

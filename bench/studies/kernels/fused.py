@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from bench.report.files import check_writable, write
 from bench.report.sections import PAPER, on_threads
@@ -33,10 +34,10 @@ from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow.find import DEFAULT_BUDGET
 from search.flow.generate import kernel_for
 from search.tuner.dtypes import on_cpu
+from search.tuner.measured import AnyScheme
 from tiling.epilogue import fused
 from tiling.machine import Timing
 from tiling.problem import Problem
-from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, chosen, parse_shape, problem_of
 
@@ -52,7 +53,7 @@ class Costs:
     """The turns of one layer in the order measured: the bare operator, and the same scheme with each epilogue."""
 
     layer: str
-    scheme: Scheme
+    scheme: AnyScheme
     threads: int
     bare: tuple[Timing, ...]
     fused: tuple[tuple[str, tuple[Timing, ...]], ...]
@@ -96,13 +97,13 @@ def measure(backend: CpuBackend, layer: str, problem: Problem, budget: float) ->
 
 def turns(
     *, op: str, shapes: list[str], scheme: str, isa: str, threads: int, stream: bool, rounds: int, turn: float
-) -> list:
+) -> list[Any]:
     """Checks one scheme as the kernel of each problem, in a worker, then gives the turns of each: [samples, peak]."""
     kernels = [build(parse(problem_of(op, shape), scheme), isa_named(isa), threads, stream) for shape in shapes]
     inputs = [check_exact(kernel) for kernel in kernels]
     # All kernels share their memory. With its own arrays each would find the caches as another kernel left them.
     x, packed, y = inputs[0]
-    found: list = [[] for _ in kernels]
+    found: list[list[Any]] = [[] for _ in kernels]
     for _ in range(rounds):
         for kernel, (_, _, _, *arrays), so_far in zip(kernels, inputs, found):
             timing = kernel.measure(x, packed, y, turn, arrays)
@@ -144,9 +145,9 @@ def page(results: Sequence[Costs], command: str) -> str:
         lines += ["", f"| layer | bare ms | % of peak | {' | '.join(f'`{name}`' for name in names)} | scheme |"]
         lines.append("| --- " * (4 + len(names)) + "|")
         for found in here:
-            costs = " | ".join(f"{100 * cost:+.1f} %" for cost in found.costs.values())
+            cells = " | ".join(f"{100 * cost:+.1f} %" for cost in found.costs.values())
             lines.append(
-                f"| {found.layer} | {1e3 * found.seconds:.3g} | {100 * found.fraction_of_peak:.1f} | {costs} | "
+                f"| {found.layer} | {1e3 * found.seconds:.3g} | {100 * found.fraction_of_peak:.1f} | {cells} | "
                 f"`{found.scheme}` |"
             )
     return "\n".join(lines) + "\n"

@@ -21,10 +21,10 @@ from cpu.runtime.machine.neighbours import undisturbed
 from cpu.runtime.options import Parser
 from search.commands.options import CPU_DTYPE_HELP
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
+from search.tuner.measured import AnyScheme
 from tiling.machine import Timing
 from tiling.operators import LAYOUTS
 from tiling.problem import ProblemError
-from tiling.scheme.scheme import Scheme
 from tiling.text.shapes import chosen
 
 ROUNDS, TURN_SECONDS = 7, 0.1
@@ -42,7 +42,7 @@ BEFORE = {
 class Gain:
     """The samples of one scheme for each kernel of BEFORE."""
 
-    scheme: Scheme
+    scheme: AnyScheme
     timings: dict[str, Timing]
 
     def percent(self, name: str) -> float:
@@ -50,7 +50,7 @@ class Gain:
         return 100 * self.timings[name].fraction_of_peak(self.scheme.problem.flops)
 
 
-def gain(backend: CpuBackend, scheme: Scheme) -> Gain | None:
+def gain(backend: CpuBackend, scheme: AnyScheme) -> Gain | None:
     """The samples of a scheme's kernels; None where its kernel has no prefetches. Raises as `CpuBackend.build` does."""
     kernel = backend.build(scheme)
     if REQUEST not in kernel.source:
@@ -59,7 +59,7 @@ def gain(backend: CpuBackend, scheme: Scheme) -> Gain | None:
     kernels = {name: Kernel(scheme, replace(source, inside=before + source.inside)) for name, before in BEFORE.items()}
     x, w = map(aligned, stored(scheme.problem, reals(scheme.problem, 0)))
     packed, y = kernel.pack(w), kernel.empty()
-    turns = {name: [] for name in BEFORE}
+    turns: dict[str, list[Timing]] = {name: [] for name in BEFORE}
     for _ in range(ROUNDS):
         for name, each in kernels.items():
             turns[name].append(undisturbed(partial(each.measure, x, packed.data, y, TURN_SECONDS), 1))
@@ -90,7 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
         raise ProblemError("--scheme is for a single layer: name it as SUITE:LAYER")
     with alone():
         for number, (name, layer) in enumerate(layers):
-            if layer.refused:
+            if layer.problem is None:
                 print(f"{name}:{layer.name}: {layer.refused}")
                 continue
             problem = backend.problem(layer.problem)

@@ -10,10 +10,12 @@ multiprocessor then runs at once, predicted microseconds. NVRTC compiles each sc
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bench.report.files import check_writable, write
 from bench.run.ending import ending
@@ -23,6 +25,7 @@ from cpu.runtime.options import Parser
 from search.commands.options import whole
 from search.evaluator.gpu.backend import GpuBackend, gpu_target
 from search.space.explain import aligned
+from search.tuner.measured import AnyScheme
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem
 
@@ -80,18 +83,19 @@ def measured(names: Sequence[str], dtype: str, device: str, every: int) -> Itera
     """What every Nth schedule of each problem takes. Raises ToolchainError, SchemeError."""
     backend = GpuBackend(gpu_target("cuda-twin", dtype, device))
 
-    def of(problem: str, scheme) -> Schedule:
-        fields = backend.details(scheme).fields
+    def of(problem: str, scheme: AnyScheme) -> Schedule:
+        fields: Mapping[str, Any] = backend.details(scheme).fields
         if fields["registers"] is None:
             raise ToolchainError("NVRTC is not installed: pip install 'tilewright[nvrtc]'")
-        taken = [fields[name] for name in ("registers", "shared_bytes", "spilled_bytes")]
-        blocks = backend.device.blocks_at_once(fields["block"], *taken[:2])
-        return Schedule(problem, dtype, backend.device.name, scheme.text, *taken, blocks, fields["predicted_seconds"])
+        registers, shared, spilled = (fields[name] for name in ("registers", "shared_bytes", "spilled_bytes"))
+        blocks = backend.device.blocks_at_once(fields["block"], registers, shared)
+        seconds = fields["predicted_seconds"]
+        return Schedule(problem, dtype, backend.device.name, scheme.text, registers, shared, spilled, blocks, seconds)
 
     with ThreadPoolExecutor(host().cores) as pool:
         for name in names:
             schemes = backend.candidates(backend.problem(problems(dtype)[name]))
-            yield from pool.map(lambda scheme, name=name: of(name, scheme), schemes[::every])  # type: ignore[misc]
+            yield from pool.map(partial(of, name), schemes[::every])
 
 
 def table(now: Sequence[Schedule], before: Sequence[Schedule]) -> str:
@@ -106,8 +110,9 @@ def table(now: Sequence[Schedule], before: Sequence[Schedule]) -> str:
             more[name] += old is not None and getattr(each, name) > getattr(old, name)
         fewer += old is not None and each.blocks < old.blocks
         named = (*list(more)[:3], "blocks")
-        cells = [_changed(getattr(each, name), old and getattr(old, name)) for name in named]
-        seconds = _changed(round(each.predicted_seconds * 1e6, 1), old and round(old.predicted_seconds * 1e6, 1))
+        cells = [_changed(getattr(each, name), getattr(old, name) if old else None) for name in named]
+        earlier_us = round(old.predicted_seconds * 1e6, 1) if old else None
+        seconds = _changed(round(each.predicted_seconds * 1e6, 1), earlier_us)
         rows.append([f"{each.problem} {each.dtype} {each.device}", *cells, seconds, each.scheme])
     lines = [*aligned(rows), "", f"{len(now)} schedules"]
     if before:

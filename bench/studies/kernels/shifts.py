@@ -26,6 +26,8 @@ from bench.run.journal import alone
 from bench.run.layers import ALLOCATOR, WAITING
 from bench.run.targets.turns import timed
 from cpu.kernel.arguments import aligned
+from cpu.kernel.callable import Kernel
+from cpu.kernel.program import ProgramKernel
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.options import Parser
@@ -141,9 +143,10 @@ def shifted(task: Task, x: np.ndarray) -> np.ndarray:
 
 
 def _fused(task: Task, x: np.ndarray, f: np.ndarray, threads: int) -> Callable[[], Any]:
-    extents = {"n": task.n, "h": task.h, "w": task.w, "k": task.k, "r": 3, "s": 3, "c": task.group}
+    extents: dict[str, Any] = {"n": task.n, "h": task.h, "w": task.w, "k": task.k, "r": 3, "s": 3, "c": task.group}
     shapes = {"x": x.shape, "f": f.shape}
     kernel = generate_program(FUSED.format(group=task.group), shapes=shapes, threads=threads, **extents)
+    assert isinstance(kernel, ProgramKernel)
     (y,) = kernel.empty()
     return lambda: kernel(x=x, f=f, out=y)
 
@@ -151,14 +154,16 @@ def _fused(task: Task, x: np.ndarray, f: np.ndarray, threads: int) -> Callable[[
 def _arrays(task: Task, x: np.ndarray, f: np.ndarray, threads: int) -> Callable[[], Any]:
     program = program_of("shift_convolution", x.shape, f.shape, (task.c,), (task.c,))
     kernel = generate_program(program, threads=threads)
+    assert isinstance(kernel, ProgramKernel)
     (y,), (a, b) = kernel.empty(), task.shifts
     return lambda: kernel(x=x, f=f, a=a, b=b, out=y)
 
 
 def _steps(task: Task, x: np.ndarray, f: np.ndarray, threads: int) -> Callable[[], Any]:
-    extents = dict(zip("nhwc", x.shape))
+    extents: dict[str, Any] = dict(zip("nhwc", x.shape))
     shift = generate_program(SHIFT, shapes={"x": x.shape, "a": (task.c,), "b": (task.c,)}, threads=threads, **extents)
     product = generate_matmul(m=task.n * task.h * task.w, n=task.k, k=task.c, threads=threads)
+    assert isinstance(shift, ProgramKernel) and isinstance(product, Kernel)
     (z,), y, packed, (a, b) = shift.empty(), product.empty(), product.pack(np.ascontiguousarray(f.T)), task.shifts
 
     def call() -> np.ndarray:

@@ -102,6 +102,7 @@ def measured() -> dict[str, float]:
         for n, (rows, text) in enumerate(CASES.values())
     ]
     shapes = [_shapes(rows) for rows in sorted({rows for rows, _ in CASES.values()})]
+    assert isa.matrix is not None
     definition = isa.matrix.definition
     program = _PROGRAM.replace("SHAPES\n", "\n".join(shapes), 1).replace("CASES", "\n".join(arms))
     text = "\n".join([isa.prologue, "#include <string.h>", definition, program])

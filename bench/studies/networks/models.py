@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from math import exp, log
@@ -112,7 +112,8 @@ def in_turns(
     wanted = dict(zip((array.name for array in model.outputs), out))
     bound = model.bound(*ours, out=out)
     bound()
-    calls, differ, missing = {"": bound}, {}, {}
+    calls: dict[str, Callable[[], object]] = {"": bound}
+    differ, missing = {}, {}
     for peer in peers:
         try:
             ready = MODEL_PEERS[peer][1](name, path, inputs, wanted, threads)

@@ -33,6 +33,7 @@ from bench.run.targets.turns import timed
 from bench.studies.networks import runtime_extents
 from bench.studies.networks.bandwidth import least_seconds
 from cpu.kernel.arguments import aligned
+from cpu.kernel.program import ProgramKernel
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.options import Parser
@@ -47,7 +48,7 @@ ROUNDS = 20
 TURN_SECONDS = 0.01  # several calls
 _TIMEOUT_SECONDS = 300.0
 # Ours and others' differ by their roundings: of sums of up to 4 million numbers near 1, and of functions.
-_NEAR = {"rtol": 2e-4, "atol": 2e-4}
+_NEAR = 2e-4
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ def turns(*, number: int, threads: int, peers: list[str], rounds: int, turn: flo
     torch_cpu.settle(threads)
     work = WORKLOADS[number]
     kernel = generate_program(work.text, shapes=work.shapes, threads=threads, **work.extents)
+    assert isinstance(kernel, ProgramKernel)
     random = np.random.default_rng(number)
     arrays = {name: aligned(random.standard_normal(shape, np.float32)) for name, shape in work.shapes.items()}
     y = kernel(**arrays)
@@ -109,7 +111,7 @@ def turns(*, number: int, threads: int, peers: list[str], rounds: int, turn: flo
         except Exception as error:  # whatever a library raises, the others are still compared
             missing[peer] = readable(f"{type(error).__name__}: {error}")[:200]
             continue
-        if not np.allclose(y, ready.outputs()[0], **_NEAR):
+        if not np.allclose(y, ready.outputs()[0], rtol=_NEAR, atol=_NEAR):
             raise CandidateError(f"{work.name}: the result is not {title}'s")
         calls[peer] = ready.call
     if not calls:
@@ -118,6 +120,7 @@ def turns(*, number: int, threads: int, peers: list[str], rounds: int, turn: flo
     clocks = {"": timed(lambda: kernel(*inputs, out=y), turn)}
     clocks |= {peer: timed(call, turn) for peer, call in calls.items()}
     bare = generate_program(work.bare, shapes=work.shapes, threads=threads, **work.extents) if work.bare else None
+    assert bare is None or isinstance(bare, ProgramKernel)
     found: dict[str, list[float]] = {who: [] for who in clocks}
     alone_: list[float] = []
     unfused: list[float] = []

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 import numpy as np
 
 from cpu.kernel.arguments import aligned
+from cpu.kernel.program import ProgramKernel
 from cpu.runtime.processes.worker import CandidateError
 from search.flow.generate import generate_program
 
 ROUNDS = 15
 TURN_SECONDS = 0.01
-_NEAR = {"rtol": 2e-4, "atol": 2e-4}  # the two add in different orders
+_NEAR = 2e-4  # the two add in different orders
 
 _SOFTMAX = "m[i] = max[j] x[i,j]; e[i,j] = exp(x[i,j] - m[i]); d[i] = sum[j] e[i,j]; y[i,j] = e[i,j] / d[i]"
 _ATTENTION = (
@@ -34,11 +36,11 @@ class Case:
 
     name: str
     text: str
-    bounds: Mapping[str, int | str]
+    bounds: Mapping[str, Any]
     sizes: tuple[Mapping[str, int], ...]
 
 
-_HEADS: Mapping[str, int | str] = {"h": 12, "i": "<=512", "j": "<=512", "c": 64}
+_HEADS: Mapping[str, Any] = {"h": 12, "i": "<=512", "j": "<=512", "c": 64}
 _SQUARE = tuple({"i": n, "j": n} for n in (128, 509, 512))
 CASES = (
     Case("softmax", _SOFTMAX, {"i": "<=512", "j": "<=1024"}, ({"i": 128, "j": 768}, {"i": 512, "j": 1000})),
@@ -65,11 +67,13 @@ def compared(case: Case, threads: int) -> list[str]:
     """A line for each size. Raises CandidateError where the results differ, and what building raises."""
     lines = []
     kernel = generate_program(case.text, threads=threads, **case.bounds)
+    assert isinstance(kernel, ProgramKernel)
     for size in case.sizes:
         fixed = generate_program(case.text, threads=threads, **{**case.bounds, **size})
+        assert isinstance(fixed, ProgramKernel)
         random = np.random.default_rng(0)
         arrays = [aligned(random.standard_normal(array.shape, np.float32)) for array in fixed.inputs]
-        if not np.allclose(kernel(*arrays), fixed(*arrays), **_NEAR):
+        if not np.allclose(kernel(*arrays), fixed(*arrays), rtol=_NEAR, atol=_NEAR):
             raise CandidateError(f"{case.name}: the result is not that of the kernel for this size")
         any_size, one_size = [], []
         for _ in range(ROUNDS):

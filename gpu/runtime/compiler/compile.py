@@ -73,7 +73,7 @@ def compile_cubin(program: Program, architecture: str) -> Cubin:
     content = [compiler, architecture, OPTIONS, _FACTS, list(_ADVICE), text]
     key = hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
-    def make(_) -> bytes:
+    def make(_: object) -> bytes:
         cubin = asdict(_described(program, architecture, compiler, *_compile(text, architecture)))
         return with_facts(cubin["code"], {name: cubin[name] for name in _FACTS})
 
@@ -117,7 +117,8 @@ def cuda_text(program: Program) -> str:
 
 def _compile(text: str, architecture: str) -> tuple[bytes, str]:
     known = nvrtc.architectures()
-    if int(_ARCHITECTURE.match(architecture)[1]) not in known:
+    found = _ARCHITECTURE.match(architecture)
+    if not found or int(found[1]) not in known:
         raise CompileError(
             f"this NVRTC does not compile for {architecture}; it does for {' '.join(f'sm_{a}' for a in known)}"
         )

@@ -5,7 +5,8 @@ The extra `nvrtc` installs it and NVIDIA's Python bindings, which look for the l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from cpu.runtime.compiler.toolchain import CompileError
 
@@ -16,7 +17,8 @@ class CompilerMissing(CompileError):
 
 def version() -> tuple[int, int]:
     """The major and the minor version. Raises CompilerMissing."""
-    return _given(_bindings().nvrtcVersion())
+    major, minor = _given(_bindings().nvrtcVersion())
+    return major, minor
 
 
 def architectures() -> tuple[int, ...]:
@@ -43,7 +45,7 @@ def compiled(text: str, options: Sequence[str]) -> tuple[bytes, str]:
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _bindings():
+def _bindings() -> Any:
     try:
         from cuda.bindings import nvrtc
 
@@ -57,7 +59,7 @@ def _bindings():
     return nvrtc
 
 
-def _given(answer: tuple) -> tuple:
+def _given(answer: tuple[Any, ...]) -> tuple[Any, ...]:
     """What a call returns after its result code. Raises CompileError where the code is an error."""
     result, *given = answer
     if result:
@@ -65,7 +67,7 @@ def _given(answer: tuple) -> tuple:
     return tuple(given)
 
 
-def _filled(size_of, fill, program) -> bytes:
+def _filled(size_of: Callable[..., Any], fill: Callable[..., Any], program: object) -> bytes:
     """The bytes that `fill` writes, as many as `size_of` says."""
     (size,) = _given(size_of(program))
     room = bytearray(size)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import ceil
+from typing import Any
 
 from gpu.codegen.program import Program
 from gpu.runtime.machine.loaded import Loaded, load_program
@@ -17,7 +18,7 @@ _THREADS = 256
 _MOST_BLOCKS = 2048  # several for each multiprocessor; the CPU adds up the counts of all threads
 
 
-def outside(dtype: str, found, low, high) -> int:
+def outside(dtype: str, found: Any, low: Any, high: Any) -> int:
     """How many elements of `found` are not between those of `low` and `high`.
 
     All three are CuPy arrays of the bits of one dtype. The limits are included. An element counts as outside where any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +31,7 @@ def driver_version() -> str:
 
 def bus_address() -> str:
     """The GPU's address on the bus, by which the driver's tools name it. Raises DeviceError."""
-    return current()[0].cuda.Device().pci_bus_id
+    return str(current()[0].cuda.Device().pci_bus_id)
 
 
 def current() -> tuple[Any, int, Device]:
@@ -54,7 +55,7 @@ def is_a(name: str, device: Device) -> bool:
     return re.search(rf"\b{device.name}\b", name) is not None
 
 
-def described(name: str, capability: int, properties: dict) -> Device:
+def described(name: str, capability: int, properties: Mapping[str, Any]) -> Device:
     """A device by the driver's properties. Rates, which the driver does not tell, are the nearest known kind's."""
     known = [d for d in DEVICES.values() if is_a(name, d)] or [
         d for d in sorted(DEVICES.values(), key=_capability) if _capability(d) <= capability

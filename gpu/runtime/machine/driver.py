@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +76,7 @@ def allocating_in_a_capture() -> Iterator[None]:
         exchange(ctypes.byref(mode))
 
 
-def _call(tensor: TensorMap) -> tuple[str, tuple]:
+def _call(tensor: TensorMap) -> tuple[str, tuple[object, ...]]:
     """The name of the driver's function, and its arguments between the array and the options."""
     shape = (_array(ctypes.c_uint64, tensor.dims), _array(ctypes.c_uint64, tensor.strides))
     if tensor.pixels is None:
@@ -94,7 +95,7 @@ def _version() -> int:
     return found.value
 
 
-def _array(kind, numbers: tuple[int, ...]):
+def _array(kind: type[ctypes._SimpleCData[int]], numbers: tuple[int, ...]) -> ctypes.Array[Any]:
     return (kind * len(numbers))(*numbers)
 
 

@@ -34,13 +34,13 @@ class Loaded:
     copier: Loaded | None = None  # copies the arrays that the program reads a copy of
     # Memory for copies, semaphores and partial sums, for each stream of a launch: a stream's kernels run one after
     # another.
-    workspaces: dict = field(default_factory=dict, compare=False, repr=False)
+    workspaces: dict[tuple[int, int], tuple[Any, ...]] = field(default_factory=dict, compare=False, repr=False)
     # The same for each launch that was captured for a graph, which one executable graph uses at a time.
-    captured: list = field(default_factory=list, compare=False, repr=False)
+    captured: list[tuple[Any, ...]] = field(default_factory=list, compare=False, repr=False)
     # Held from the launch that copies inputs to the launch that reads the copies: threads may share a stream.
     one_launch: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
-    def launch(self, *arrays) -> None:
+    def launch(self, *arrays: Any) -> None:
         """Launches once on CuPy's current stream, and returns before the kernel has ended.
 
         Raises DeviceError where the driver rejects a tensor map, or there is no memory for copies and sums.
@@ -63,7 +63,7 @@ class Loaded:
             parameters += sums
             self.function((self.blocks,), (self.program.threads,), tuple(parameters), self.program.shared_bytes)
 
-    def _workspace(self, cupy) -> tuple:
+    def _workspace(self, cupy: Any) -> tuple[Any, ...]:
         stream = cupy.cuda.get_current_stream().ptr
         if stream not in _LEGACY_STREAMS and cupy.cuda.runtime.streamIsCapturing(stream):
             return self._for_a_graph(cupy)
@@ -77,7 +77,7 @@ class Loaded:
             found = self.workspaces.setdefault(key, made)
         return found
 
-    def _for_a_graph(self, cupy) -> tuple:
+    def _for_a_graph(self, cupy: Any) -> tuple[Any, ...]:
         """Memory for one launch in a graph that is being captured. The graph sets the semaphores to 0 each time it
         runs.
 
@@ -99,7 +99,7 @@ class Loaded:
     def _needs_memory(self) -> bool:
         return self.copier is not None or self.program.shares_sums
 
-    def _memory(self, cupy) -> tuple:
+    def _memory(self, cupy: Any) -> tuple[Any, ...]:
         """Memory for copies, then for semaphores and partial sums where there is split-K."""
         program = self.program
         copied, sums = copied_bytes(program.copied), program.partial_sums
