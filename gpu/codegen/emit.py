@@ -22,7 +22,6 @@ from gpu.codegen.copies.aligned import (
     transposing_context,
 )
 from gpu.codegen.copies.epilogue_arrays import arrays_by_kind, finished, loading_lines
-from gpu.codegen.copies.fragments import fragment_lines
 from gpu.codegen.copies.gather import gather_lines
 from gpu.codegen.copies.operand import Operand, check_operand, copy_lines
 from gpu.codegen.copies.tensor_map import TensorMap
@@ -73,13 +72,13 @@ def is_pipeline(scheme: Scheme) -> bool:
 def emit(scheme: Scheme) -> Source:
     """The CUDA text of a scheme as a pipeline.
 
-    Raises SchemeError for a scheme that no pipeline reads, or of warps whose threads do not gather: passes make those.
+    Raises SchemeError for a scheme that no pipeline reads, or of warps: passes make those.
     """
     pipeline = pipeline_of(scheme)
     inputs = (Operand(pipeline, 0), Operand(pipeline, 1))
     maps = check_inputs(pipeline, inputs)
-    if not pipeline.asynchronous and not pipeline.gathers:
-        raise SchemeError(f"{scheme.text}: passes make this kernel, a pipeline only where threads gather rows")
+    if not pipeline.asynchronous:
+        raise SchemeError(f"{scheme.text}: passes make this kernel, a pipeline only those of warpgroups")
     problem = scheme.problem
     symbol = symbol_of(problem)
     arrays = 3 + len(problem.epilogue_arrays)
@@ -173,7 +172,7 @@ def _context(pipeline: Pipeline, inputs: tuple[Operand, Operand], symbol: str) -
         depth=depth,
         a={"name": inputs[0].tensor.name},
         b={"name": inputs[1].tensor.name},
-        wgmma=_wgmma_lines(pipeline, inputs) if pipeline.asynchronous else [],
+        wgmma=_wgmma_lines(pipeline, inputs),
         output=problem.output.name,
         warp_starts=[
             times(pipeline.warp_map.index(i, pipeline.worker_map.index(1, worker)), pipeline.warp_tile[i])
@@ -215,7 +214,6 @@ def _operand(operand: Operand) -> dict[str, object]:
         "column_axis": operand.axes[1],
         "place": operand.place,
         "copy_lines": gather_lines(operand) if operand.gathered else copy_lines(operand),
-        "fragment_lines": [] if operand.pipeline.asynchronous else fragment_lines(operand),
     }
 
 
@@ -236,13 +234,7 @@ def _wgmma_lines(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> list[st
 
 
 def _facts(pipeline: Pipeline, inputs: tuple[Operand, Operand]) -> dict[str, int]:
-    parts = pipeline.unrolled[2]
-    words = [o.fragments * o.registers for o in inputs]
-    return {
-        "matrix": prod(pipeline.unrolled),
-        "loads": 0 if pipeline.asynchronous else parts * sum(count // 4 for count in words),
-        "copies": sum(o.units_each for o in inputs),
-    }
+    return {"matrix": prod(pipeline.unrolled), "copies": sum(o.units_each for o in inputs)}
 
 
 def _block_starts(pipeline: Pipeline) -> list[tuple[str, str]]:

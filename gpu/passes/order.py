@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from gpu.passes.check_scheme import check_scheme
 from gpu.passes.matrices.copy_asynchronously import copy_asynchronously
+from gpu.passes.matrices.gather_rows import gather_rows
 from gpu.passes.matrices.load_matrices import load_matrices
 from gpu.passes.matrices.load_once import load_once
 from gpu.passes.matrices.multiply_matrices import multiply_matrices
@@ -100,6 +101,7 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("store pairs", lambda kernel, _: store_pairs(kernel), _has_matrix),
     Pass("load once", lambda kernel, _: load_once(kernel), _of_warps),
     Pass("unroll copies", lambda kernel, _: unroll_copies(kernel), _of_warps),
+    Pass("gather rows", lambda kernel, _: gather_rows(kernel), _of_warps),
     Pass("swizzle", lambda kernel, _: swizzle(kernel), _of_warps),
     Pass("skip blocks", skip_blocks, _has_matrix),
     Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),

@@ -113,6 +113,7 @@ KERNEL(128, 4) matmul_f16_m40_n24_k56(const unsigned short *__restrict__ X, cons
                 }
             }
         }
+        #pragma unroll 1
         for (int part = 0; part < 2; ++part) {
             #pragma unroll
             for (int row = 0; row < 2; ++row) {

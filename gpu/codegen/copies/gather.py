@@ -58,29 +58,15 @@ def gather_lines(operand: Operand) -> list[str]:
         *_loop("e", together, [*_place(operand), *_gather(operand)]),
         *_loop("e", together, [*_place(operand), f"store_shared_16(tile + {chunk}, chunks[e]);"]),
     ]
-    shares = operand.pipeline.copy_shares
-    if count == together and shares == 1:
+    if count == together:
         return [*lines, *body]
-    # A share is a multiple of the chunks that are loaded at once; the last shares may be empty.
-    each = together * -(-count // together // shares)
-    begin = "0" if shares == 1 else times("share", each)
-    if each == together:
-        skipped = [f"if (begin >= {count})", "    return;"] if each * shares > count else []
-        return [*lines, f"const unsigned begin = {begin};", *skipped, *body]
-    ends = [f"begin < {count}"] if shares == 1 or each * shares > count else []
-    ends += [f"begin < {begin} + {each}"] if shares > 1 else []
-    return [
-        *lines,
-        "#pragma unroll 1",
-        f"for (unsigned begin = {begin}; {' && '.join(ends)}; begin += {together}) {{",
-        *_indented(body),
-        "}",
-    ]
+    head = f"for (unsigned begin = 0; begin < {count}; begin += {together}) {{"
+    return [*lines, "#pragma unroll 1", head, *_indented(body), "}"]
 
 
 def _place(operand: Operand) -> list[str]:
     """The lines that find the place in the tile of a thread's chunk number `begin + e`."""
-    whole = staged(operand) == operand.units_each and operand.pipeline.copy_shares == 1
+    whole = staged(operand) == operand.units_each
     counters = operand.unit_counters("e" if whole else "(begin + e)")
     row, unit = (operand.copy_map.index(axis, "thread", counters) for axis in (0, 1))
     return [f"const unsigned row = {row};", f"const unsigned column = {times(unit, _chunk_points(operand))};"]

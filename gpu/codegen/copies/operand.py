@@ -64,17 +64,8 @@ class Operand:
         return self.tile[1] * self.pipeline.element_bytes // CHUNK
 
     @property
-    def by_word(self) -> bool:
-        """Whether elements are loaded one by one: ldmatrix transposes only 16-bit elements."""
-        return self.transposed and self.pipeline.element_bytes == 4
-
-    @property
     def swizzle(self) -> str:
         """The value, as C, that a chunk's place is XORed with, so that rows read together lie in different banks."""
-        # ldmatrix reads one chunk of each of eight rows. Rows of 2^i chunks, times an odd number, need a new pattern
-        # every 8/2^i rows. Loads by word read two chunks of each of four rows.
-        if self.by_word:
-            return "row % 4 * 2"
         pattern = gcd(self.row_chunks, BANK_CHUNKS)
         if pattern == 1:
             return "0"
@@ -136,25 +127,10 @@ class Operand:
         down = _largest_divisor(rows, self.pipeline.threads // across)
         return repeat(rows // down, units // across) @ spatial(down, across)
 
-    @property
-    def units_of_share(self) -> int:
-        """Units that a thread copies in one share of a step; the last shares may have fewer."""
-        return -(-self.units_each // self.pipeline.copy_shares)
-
     def unit_counters(self, unit: str) -> tuple[str, ...]:
         """The counters of `copy_map`'s loops, as C, for the thread's unit number `unit`."""
         loops = spatial(*self.copy_map.loops)
         return tuple(loops.index(axis, unit) for axis in range(len(self.copy_map.loops)))
-
-    @property
-    def fragments(self) -> int:
-        """Matrix instructions of a warp's tile along this operand's axis."""
-        return self.pipeline.unrolled[self.side]
-
-    @property
-    def registers(self) -> int:
-        """32-bit registers of one fragment: 4 for a, 2 for b."""
-        return 4 if self.side == 0 else 2
 
 
 def _largest_divisor(number: int, most: int) -> int:
@@ -193,17 +169,13 @@ def copy_lines(operand: Operand) -> list[str]:
 
 
 def _each_unit(operand: Operand, body: list[str]) -> list[str]:
-    """`body` in a loop over the units of the thread, or over those of its share."""
-    count, each, shares = operand.units_each, operand.units_of_share, operand.pipeline.copy_shares
-    if shares == 1 and count == 1:
+    """`body` in a loop over the units of the thread."""
+    count = operand.units_each
+    if count == 1:
         return body
-    if shares > 1:
-        skipped = [f"if (unit >= {count})", "    continue;"] if each * shares > count else []
-        body = [f"const unsigned unit = {times('share', each)} + i;", *skipped, *body]
     # Small units need many copies. If all were unrolled, their addresses would take all registers.
-    unroll = "#pragma unroll" if count <= MOST_UNROLLED else f"#pragma unroll {max(1, MOST_UNROLLED // shares)}"
-    counter = "unit" if shares == 1 else "i"
-    head = f"for (unsigned {counter} = 0; {counter} < {each}; ++{counter}) {{"
+    unroll = "#pragma unroll" if count <= MOST_UNROLLED else f"#pragma unroll {MOST_UNROLLED}"
+    head = f"for (unsigned unit = 0; unit < {count}; ++unit) {{"
     return [unroll, head, *(f"    {line}" for line in body), "}"]
 
 
@@ -260,16 +232,10 @@ def _leaves(problem: Problem, window: Window) -> bool:
 
 
 def check_operand(operand: Operand) -> None:
-    """Raises SchemeError where a tile's rows are not whole chunks, or too short for the swizzle by word."""
-    name, (rows, columns) = operand.tensor.name, operand.tile
-    if columns * operand.pipeline.element_bytes % CHUNK or (operand.by_word and operand.row_chunks % BANK_CHUNKS):
-        least = CHUNK * BANK_CHUNKS if operand.by_word else CHUNK
-        raise SchemeError(
-            f"S({name}, {operand.pipeline.depth}): rows of {columns} elements of {name}'s {rows} x {columns} tile are "
-            f"no multiple of {least} bytes: tile {operand.axes[1]} further"
-        )
+    """Raises SchemeError where dims are fused otherwise than rows lie that threads gather, or an input has others."""
+    name = operand.tensor.name
     order = "".join(dim for index in operand.tensor.indices for dim, _ in index.terms if dim in operand.axes[1])
-    if operand.gathered and order != operand.axes[1]:
+    if operand.pipeline.asynchronous and operand.gathered and order != operand.axes[1]:
         raise SchemeError(
             f"S({name}, {operand.pipeline.depth}): rows of {name} are not aligned to 4 bytes and are gathered as they "
             f"lie: fuse {order}, not {operand.axes[1]}"

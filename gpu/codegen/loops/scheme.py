@@ -36,23 +36,19 @@ MOST_SHARED = 227 << 10  # bytes that a block of the largest GPU may have
 
 
 def maker_of(scheme: Scheme) -> str:
-    """Who makes the kernel of a scheme: PASSES, or a PIPELINE of `gpu.codegen.emit`.
+    """Who makes the kernel of a scheme: PASSES wherever they can, else a PIPELINE of `gpu.codegen.emit`.
 
-    Where both can, passes make it, but for a kernel of warps whose threads gather rows of odd lengths of 16 bits.
     Raises SchemeError for a scheme that neither takes, with their reasons.
     """
-    pipeline, unread = None, None
-    try:
-        pipeline = pipeline_of(scheme)
-    except SchemeError as error:
-        unread = error
-    if pipeline and pipeline.gathers and not is_of_warpgroups(scheme):
-        return PIPELINE
     try:
         check_scheme(scheme)
-    except SchemeError as error:
-        if unread:
-            raise SchemeError(_unsupported_reason(scheme, unread, error)) from None
+    except SchemeError as unmade:
+        try:
+            pipeline = pipeline_of(scheme)
+        except SchemeError as unread:
+            raise SchemeError(_unsupported_reason(scheme, unread, unmade)) from None
+        if not pipeline.asynchronous:
+            raise
         return PIPELINE
     return PASSES
 

@@ -83,21 +83,3 @@ def instruction_for(dtype: str) -> Instruction:
     for instruction in instructions_for(dtype):
         return instruction
     raise KeyError(dtype)
-
-
-# Which 8x8 matrix each group of eight lanes addresses in ldmatrix, as (matrices along rows, matrices along k),
-# outermost first. One ldmatrix loads the four registers of a's fragment, or b's fragments of two neighbouring
-# instructions.
-A_MATRICES = ((1, 2), (2, 1))
-B_MATRICES = ((2, 1), (1, 2))
-
-
-def matrix_rows(matrices: tuple[tuple[int, int], ...], transposed: bool) -> TaskMap:
-    """Maps a lane to the (row, chunk) of the tile in shared memory whose address it gives to ldmatrix.
-
-    k runs along the tile's rows; where the tile is `transposed`, it runs across them, and the matrices' axes swap.
-    """
-    found = spatial(8, 1)
-    for along in reversed(matrices):
-        found = spatial(*(reversed(along) if transposed else along)) @ found
-    return found

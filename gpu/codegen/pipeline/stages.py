@@ -201,11 +201,6 @@ class Pipeline:
         return needed <= LARGEST_THREAD_REGISTERS and needed * self.threads <= REGISTERS
 
     @property
-    def copy_shares(self) -> int:
-        """Parts of a step in which a thread makes a share of its copies for a later step."""
-        return 1 if self.asynchronous else self.unrolled[2]
-
-    @property
     def column_tiles(self) -> int:
         """Tiles of 8 columns in a worker's sums. Each takes four registers for a warp's 16 rows."""
         return self.unrolled[1] * self.instruction.columns // 8

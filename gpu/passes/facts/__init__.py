@@ -9,4 +9,5 @@ Read in this order:
     rings       stages that take turns
     registers   what threads hold, and how many blocks fit
     neighbours  what neighbours of a tile have in common
+    runs        where neighbours of a tile lie side by side in an array
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import gcd
 
-from tiling.loops.index import Index, Part, constant
+from tiling.loops.index import ZERO, Index, Part, applied, constant, variable
 from tiling.loops.language import Define, For, Statement
 
 Divisors = Mapping[str, int]  # for each variable, a number by which it can always be divided
@@ -48,6 +48,31 @@ def remainder(index: Index, by: int, known: Divisors) -> Index:
             below = term.right.is_constant and term.right.offset <= by
             return left if below else left % by
     return left % by
+
+
+def apart(index: Index, known: Divisors) -> Index:
+    """The same index, where summands that a divisor divides stand outside of quotients and remainders."""
+    found = constant(index.offset)
+    for term, coefficient in index.terms:
+        if isinstance(term, str):
+            found = found + variable(term) * coefficient
+            continue
+        left, by = apart(term.left, known), apart(term.right, known)
+        value = applied(term.operation, left, by)
+        if term.operation in "/%" and by.is_constant:
+            value = _divided(left, by.offset, term.operation, known)
+        found = found + value * coefficient
+    return found
+
+
+def _divided(index: Index, by: int, operation: str, known: Divisors) -> Index:
+    summands = [Index((term,)) for term in index.terms] + [constant(index.offset)]
+    whole = [each for each in summands if divisor(each, known) % by == 0]
+    rest = sum((each for each in summands if each not in whole), ZERO)
+    if rest.offset < 0 or any(coefficient < 0 for _, coefficient in rest.terms):
+        return applied(operation, index, constant(by))
+    left = applied(operation, rest, constant(by))
+    return left if operation == "%" else sum((applied("/", each, constant(by)) for each in whole), left)
 
 
 def known_after(statement: Statement, known: Divisors) -> Divisors:

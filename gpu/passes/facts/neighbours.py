@@ -7,6 +7,7 @@ from tiling.loops.index import Index, Part
 from tiling.loops.language import Condition, Inside
 
 ELEMENT = "element"  # the loop over the elements of a tile that a thread copies
+ROUND = "round"  # the same without the thread's own place, where all threads copy equally often
 
 
 def neighbours_move_together(place: Index, count: int) -> bool:

@@ -9,7 +9,20 @@ from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS, block
 from gpu.passes.facts.reading import elements
 from gpu.passes.facts.rings import STAGE
 from gpu.passes.facts.workers import MEMBER, WORKERS, threads_of
-from tiling.loops.language import Alloc, Beside, Body, Buffer, Condition, Copy, For, Inside, Store
+from tiling.loops.language import (
+    Address,
+    Alloc,
+    Beside,
+    Body,
+    Buffer,
+    Condition,
+    Copy,
+    Do,
+    For,
+    Inside,
+    Statement,
+    Store,
+)
 from tiling.loops.walk import walk
 
 PARTS = "parts"  # the axis of registers that hold all parts of a step, of which two are needed at once
@@ -46,11 +59,19 @@ def blocks_of(launch: For, shared_bytes: int) -> int:
 
 def staging(body: Body, tiles: Mapping[str, Buffer], threads: int) -> int:
     """Registers by which a thread stages tiles."""
-    if any(isinstance(s, Store) and s.buffer in tiles for s in walk(body)):
+    if any(_is_stored(s, tiles) for s in walk(body)):
         return _COPYING
     copies = {s.target.buffer: s for s in walk(body) if isinstance(s, Copy) and any(map(_is_of_pixel, s.conditions))}
     places = (_elements(tiles[name]) // (copy.count * threads) for name, copy in copies.items())
     return _PLACE * sum(min(_MOST_PLACES, count) for count in places)
+
+
+def _is_stored(statement: Statement, tiles: Mapping[str, Buffer]) -> bool:
+    """Whether a thread stores to a tile, one element or what it has gathered."""
+    if isinstance(statement, Do):
+        written = (operand for name, operand in statement.invoke.operands if name == "to")
+        return any(isinstance(place, Address) and place.buffer in tiles for place in written)
+    return isinstance(statement, Store) and statement.buffer in tiles
 
 
 def _is_of_pixel(test: Condition) -> bool:

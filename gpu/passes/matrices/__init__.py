@@ -7,6 +7,7 @@ Read in this order:
     stage_matrices       tiles of the inputs in shared memory, as matrices
     copy_asynchronously  numbers of 16 and 32 bits by cp.async
     multiply_matrices    tiles of a warp on its lanes, products by mma.sync
+    gather_rows          odd rows of 16 bits through registers
     share_sums           parts of sums by several blocks
     load_matrices        words of lanes by ldmatrix
     store_pairs          neighbours that a lane holds in one access

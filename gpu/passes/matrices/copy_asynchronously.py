@@ -17,9 +17,9 @@
       commit
       wait
 
-A copy takes 16, 8 or 4 bytes: the most that divide the places in the array and in the tile. Threads themselves copy
-16-bit numbers of rows of odd length. The copies of all tiles of a block run at the same time. Source: cp.async of
-CUTLASS.
+A copy takes 16, 8 or 4 bytes: the most that divide the places in the array and in the tile. What is left are 16-bit
+numbers of rows of odd length, which threads gather. The copies of all tiles of a block run at the same time. Source:
+cp.async of CUTLASS.
 """
 
 from __future__ import annotations

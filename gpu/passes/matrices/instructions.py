@@ -2,6 +2,8 @@
 
     mma(dtype)                      to (16,8) += a (16,depth) · b (depth,8), whose elements lanes hold
     get_matrices(dtype, across)     four 8x8 matrices of shared memory to registers
+    gather(dtype)                   a thread takes up to eight neighbours of 16 bits, which begin anywhere
+    put_chunk(dtype)                and stores eight to shared memory
 
 Where lane l holds what, of rows of a and of `to`, columns of b and of `to`, and the depth, in steps of `per_word`:
 
@@ -20,12 +22,25 @@ from functools import lru_cache
 from gpu.passes.facts.workers import WARP_SIZE
 from tiling.dtypes.products import DTYPE_BYTES, GPU_DTYPES, LANE_BYTES, word_of
 from tiling.loops.index import LANE, ZERO, applied, constant, variable
-from tiling.loops.language import Apply, For, Instruction, Load, Statement, Store, Value
+from tiling.loops.language import (
+    Apply,
+    Choose,
+    For,
+    Inside,
+    Instruction,
+    Load,
+    Number,
+    Read,
+    Statement,
+    Store,
+    Value,
+)
 
 ROWS, COLUMNS = 16, 8  # of every matrix instruction of a warp
 SUMS = 4  # numbers of `to` that a lane holds
 A_WORDS, B_WORDS = 4, 2  # 32-bit words of a and of b that a lane holds
 MATRICES, MATRIX_ROWS = 4, 8  # of one ldmatrix
+CHUNK_WORDS = 4  # of the chunks that threads gather
 
 
 @dataclass(frozen=True)
@@ -93,3 +108,32 @@ def get_matrices(dtype: str, across: bool) -> Instruction:
         body = For(name, ZERO, constant(count), 1, (body,), kind)
     name = "get_matrices_across" if across else f"get_matrices{'_tf32' if words.per_word == 1 else ''}"
     return Instruction(name, f"{name}({{to}}, {{p}})", (body,))
+
+
+@lru_cache(maxsize=4)
+def gather(dtype: str) -> Instruction:
+    """Neighbours from `first` on and before `end`, of the eight at a place, to their halves of words, which are 0."""
+    word = variable("word")
+    first, end = variable("begin"), variable("behind")
+
+    def number(which: int) -> Value:
+        at = word * 2 + which
+        return Choose((Inside(at - first, 0, None), Inside(at - end, None, 0)), Load("p", (at,)), Number(0, dtype))
+
+    numbers: Value = Apply("word", (number(0), number(1)))
+    store = Store("to", (word,), Apply("bitor", (Load("to", (word,)), numbers)))
+    ends = (Read("begin", Load("first", (ZERO,))), Read("behind", Load("end", (ZERO,))))
+    meaning = (*ends, For("word", ZERO, constant(CHUNK_WORDS), 1, (store,)))
+    return Instruction("gather", "gather_16({to}, {p}, {first}, {end})", meaning)
+
+
+@lru_cache(maxsize=4)
+def put_chunk(dtype: str) -> Instruction:
+    """The eight numbers of four words to shared memory."""
+    word = variable("word")
+    halves = tuple(
+        Store("to", (word * 2 + which,), Apply(f"{side}_{dtype}", (Load("v", (word,)),)))
+        for which, side in enumerate(("low", "high"))
+    )
+    meaning = (For("word", ZERO, constant(CHUNK_WORDS), 1, halves),)
+    return Instruction("put_chunk", "store_shared_16(shared_address({to}), {v})", meaning)

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tiling.loops.language import Barrier, Body, Copy, For, Kernel, Statement
+from tiling.loops.language import Barrier, Body, Copy, Do, For, Kernel, Statement
 from tiling.loops.walk import walk, with_blocks
 
 
 def keep_loops(kernel: Kernel) -> Kernel:
-    """The kernel in which every serial loop that copies, or in which threads wait, is kept a loop."""
+    """The kernel in which every serial loop that copies or multiplies, or in which threads wait, is kept a loop."""
 
     def kept(statement: Statement) -> Statement:
         if isinstance(statement, For) and statement.kind == "serial":
-            long = any(isinstance(inner, (Copy, Barrier)) for inner in walk(statement.body))
+            long = any(isinstance(inner, (Copy, Barrier, Do)) for inner in walk(statement.body))
             statement = replace(statement, kind="rolled") if long else statement
         return with_blocks(statement, body)
 

@@ -16,15 +16,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from gpu.passes.facts.divisors import Divisors, divisor, known_after, known_inside
-from gpu.passes.facts.neighbours import ELEMENT
+from gpu.passes.facts.divisors import Divisors, apart, known_after, known_inside
+from gpu.passes.facts.neighbours import ELEMENT, ROUND
 from gpu.passes.facts.registers import PARTS
 from gpu.passes.facts.workers import THREAD, THREADS_OF_BLOCK
-from tiling.loops.index import ZERO, Index, applied, constant, variable
+from tiling.loops.index import Index, constant, variable
 from tiling.loops.language import Address, Alloc, Body, Copy, For, Inside, Kernel, Statement
 from tiling.loops.walk import walk, with_blocks
 
-ROUND = "round"
 _MOST = 8  # copies that are unrolled: more would keep too many addresses where each has one of its own
 # Conditions of steps of one part stay in loops: in tf32, with rows of 4093 and tiles of 32 x 16 a warp, NVRTC 13.0 gave
 # threads 96 registers for 48 on sm_80, and spilled 16 bytes.
@@ -65,7 +64,7 @@ def _unrolled(loop: For, threads: int, known: Divisors, ahead: bool) -> For:
     place, known = first + variable(ROUND), {**known, ROUND: loop.step}
 
     def at(index: Index) -> Index:
-        return _apart(index.replaced({ELEMENT: place}), known)
+        return apart(index.replaced({ELEMENT: place}), known)
 
     to, source = (Address(a.buffer, tuple(map(at, a.at))) for a in (copy.target, copy.source))
     tests = tuple(replace(test, index=at(test.index)) for test in copy.conditions if isinstance(test, Inside))
@@ -73,28 +72,3 @@ def _unrolled(loop: For, threads: int, known: Divisors, ahead: bool) -> For:
         return loop
     each = replace(copy, target=to, source=source, conditions=tests)
     return For(ROUND, begin, constant(size), loop.step, (each,), "unrolled")
-
-
-def _apart(index: Index, known: Divisors) -> Index:
-    """The same index, where summands that a divisor divides stand outside of quotients and remainders."""
-    found = constant(index.offset)
-    for term, coefficient in index.terms:
-        if isinstance(term, str):
-            found = found + variable(term) * coefficient
-            continue
-        left, by = _apart(term.left, known), term.right
-        value = applied(term.operation, left, by)
-        if term.operation in "/%" and by.is_constant:
-            value = _divided(left, by.offset, term.operation, known)
-        found = found + value * coefficient
-    return found
-
-
-def _divided(index: Index, by: int, operation: str, known: Divisors) -> Index:
-    summands = [Index((term,)) for term in index.terms] + [constant(index.offset)]
-    whole = [each for each in summands if divisor(each, known) % by == 0]
-    rest = sum((each for each in summands if each not in whole), ZERO)
-    if rest.offset < 0 or any(coefficient < 0 for _, coefficient in rest.terms):
-        return applied(operation, index, constant(by))
-    left = applied(operation, rest, constant(by))
-    return left if operation == "%" else sum((applied("/", each, constant(by)) for each in whole), left)

@@ -2,14 +2,12 @@
 no pipeline.
 """
 
-import re
-
 import pytest
 
 from cpu.codegen.emit import emit as emit_c
 from gpu.codegen.emit import emit
 from gpu.codegen.loops.scheme import PASSES, emit_scheme, maker_of
-from gpu.codegen.pipeline.instructions import A_MATRICES, B_MATRICES, INSTRUCTIONS, matrix_rows
+from gpu.codegen.pipeline.instructions import INSTRUCTIONS
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.space import limits, schedules, scheme_of
@@ -123,14 +121,6 @@ def test_groups_are_no_matrix_product(k, groups, text):
         emit_scheme(parse(problem, text))
 
 
-def test_rows_in_shared_memory_are_whole_chunks():
-    problem = matmul(m=16, n=64, k=16, dtype="tf32", transpose_a=True)
-    scheme = parse(problem, "S(c) T(k,1) S(a, 2) S(b, 2) U(k,2) U(n,8) M(m16n8k8)")
-    assert re.search(r"S\(a, 2\): .* no multiple of 128 bytes", limits(scheme, DEVICES["H200"]))
-    with pytest.raises(SchemeError, match="no multiple of 128 bytes"):
-        emit_scheme(scheme)
-
-
 def test_the_pipeline_follows_from_the_scheme():
     pipeline = pipeline_of(parse(PRODUCT, GOOD))
     assert (pipeline.grid, pipeline.threads, pipeline.shared_bytes, pipeline.accumulators) == (4, 128, 24576, 32)
@@ -162,26 +152,6 @@ def test_fragments_are_those_of_the_ptx_isa(instruction):
         assert list(instruction.a.tasks(lane)) == a
         assert list(instruction.b.tasks(lane)) == b
         assert list(instruction.c.tasks(lane)) == c
-
-
-@pytest.mark.parametrize("transposed", [False, True])
-def test_ldmatrix_gives_each_lane_its_fragment(transposed):
-    """Matrix i of a load is register i; its element [l / 4][2 (l % 4)], or transposed, goes to lane l."""
-    f16 = INSTRUCTIONS[0]
-    for fragment, matrices, fragments in ((f16.a, A_MATRICES, 1), (f16.b, B_MATRICES, 2)):
-        addresses = matrix_rows(matrices, transposed)
-        for lane in range(32):
-            got = []
-            for register in range(4):
-                for half in range(2):
-                    row, column = lane // 4, lane % 4 * 2 + half
-                    if transposed:
-                        row, column = column, row
-                    ((at_row, chunk),) = addresses.tasks(8 * register + row)
-                    point = (at_row, chunk * 8 + column)
-                    got.append(tuple(reversed(point)) if transposed else point)
-            wanted = [(x + 8 * f, k) for f in range(fragments) for x, k in fragment.tasks(lane)]
-            assert got == wanted
 
 
 def test_dtypes_and_what_they_give():

@@ -58,6 +58,7 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
     ),
     **{name: (matmul(m=128, n=128, k=64, dtype="f16"), MATRICES) for name in OF_MATRICES},
     **{name: (matmul(m=256, n=256, k=256, dtype="f16"), RING) for name in ("fill ahead", "load ahead", "keep loops")},
+    "gather rows": (matmul(m=256, n=256, k=255, dtype="f16"), RING),
     "load first": (matmul(m=256, n=256, k=256, dtype="f16"), ONE_PART),
     **{name: (SHARED, PARTS) for name in ("state conditions", "share sums")},
     "unroll copies": (matmul(m=256, n=256, k=256, dtype="f16", transpose_b=True), RING),

@@ -110,7 +110,7 @@ def test_stages_of_a_ring_take_turns():
 
 
 def test_a_ring_that_threads_fill_waits_for_no_copy():
-    text = lines(forms("matrices in a ring, threads copy")["fill ahead"])
+    text = lines(forms("matrices in a ring, threads gather")["fill ahead"])
     assert not any("wait" in line or "commit" in line for line in text)
 
 
@@ -152,7 +152,7 @@ def test_nothing_is_loaded_first_where_no_copies_follow_or_words_are_ahead(name)
     "name, why",
     [
         ("matrices in a ring", "a step has one part"),
-        ("matrices in a ring, threads copy", "threads copy"),
+        ("matrices in a ring, threads gather", "threads gather"),
         ("matrices", "there is one stage"),
     ],
 )

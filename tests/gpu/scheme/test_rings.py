@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpu.codegen.loops.scheme import PASSES, PIPELINE, emit_loops, emit_scheme, maker_of
+from gpu.codegen.loops.scheme import PASSES, emit_loops, emit_scheme, maker_of
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.loops import predict_loops
@@ -18,7 +18,7 @@ from tests.support.gpu.cases import product_scheme, wgmma_scheme
 from tests.support.gpu.compiling import needs_nvrtc
 from tests.support.gpu.schemes import interpreted, on_twin, scheme_of, survives
 from tiling.epilogue import fused
-from tiling.loops.language import Barrier, Commit, Wait
+from tiling.loops.language import Barrier, Commit, Do, Store, Wait
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.meaning.workers import Race
 from tiling.loops.walk import walk, with_blocks
@@ -26,7 +26,7 @@ from tiling.operators import conv2d, in_layout, matmul
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 
-RINGS = ["matrices in a ring", "matrices in a ring, threads copy", "matrices loaded ahead"]
+RINGS = ["matrices in a ring", "matrices in a ring, threads gather", "matrices loaded ahead"]
 
 
 @pytest.mark.parametrize("depth, unrolled", [(2, (2, 2, 1)), (3, (1, 2, 2)), (5, (2, 2, 4))], ids=str)
@@ -70,11 +70,11 @@ def test_loops_outside_are_free(problem, text):
     assert on_twin(scheme, emit_scheme(scheme))
 
 
-def test_passes_make_what_no_threads_gather():
+def test_passes_make_what_needs_no_clusters():
     problem = matmul(m=64, n=64, k=64, dtype="f16")
     assert maker_of(product_scheme(problem)) == maker_of(product_scheme(fused(problem, "y + b"))) == PASSES
     assert maker_of(product_scheme(problem, unrolled=(2, 2, 1))) == PASSES  # a step of one part
-    assert maker_of(product_scheme(matmul(m=64, n=64, k=63, dtype="f16"))) == PIPELINE  # rows that threads gather
+    assert maker_of(product_scheme(matmul(m=64, n=64, k=63, dtype="f16"))) == PASSES  # rows that threads gather
     assert maker_of(wgmma_scheme(problem)) == PASSES  # warpgroups, whose boxes a warp of its own copies
 
 
@@ -90,7 +90,8 @@ def test_what_neither_makes_is_refused():
 def test_nothing_is_one_too_many(name):
     scheme = scheme_of(name)
     text = emit_loops(scheme).text
-    calls = r"__syncthreads|cp_async_commit|cp_async_wait|copy_async_\d+|mma_\w+|store_sums|add_sums"
+    copies = r"copy_async_\d+|gather_16|store_shared_16"
+    calls = rf"__syncthreads|cp_async_commit|cp_async_wait|{copies}|mma_\w+|store_sums|add_sums"
     found = list(re.finditer(rf"({calls})\(.*\);", text))
     assert found
     for place in found:
@@ -140,6 +141,34 @@ def test_the_interpreter_misses_each_of_them(name, kind):
         except (Fault, Race):
             continue
         assert not same, f"{kind.__name__} {number}"
+
+
+@pytest.mark.parametrize("name", ["matrices in a ring, threads gather", "matrices of pixels that threads gather"])
+def test_the_interpreter_misses_what_threads_gather(name):
+    """Without a gather, a store of a chunk or the zeros before. Of each kind, one that stands in the innermost loop."""
+    scheme = scheme_of(name)
+    forms = dict(scheme_forms(scheme))
+    kernel, wanted = forms["gather rows"], interpreted(scheme, forms["gather rows"])
+    assert sum(is_of_chunk(s) for s in walk(kernel.body)) >= 6
+    for number in range(sum(is_of_chunk(s) for s in walk(kernel.body))):
+        left = iter(range(100))
+
+        def without(body, number=number, left=left):
+            kept = (s for s in body if not (is_of_chunk(s) and next(left) == number))
+            return tuple(with_blocks(s, without) for s in kept)
+
+        try:
+            same = (interpreted(scheme, replace(kernel, body=without(kernel.body))) == wanted).all()
+        except Fault:
+            continue
+        assert not same, number
+
+
+def is_of_chunk(statement):
+    """Whether a statement gathers, stores or clears a chunk."""
+    if isinstance(statement, Do):
+        return statement.invoke.instruction.name in ("gather", "put_chunk")
+    return isinstance(statement, Store) and statement.buffer.endswith("_chunk")
 
 
 def test_a_step_has_one_barrier():

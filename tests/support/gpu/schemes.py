@@ -94,9 +94,13 @@ _CASES = {
         matmul(m=13, n=12, k=72, dtype="f16", transpose_b=True),
         "S(c) T(k,5) S(a, 3) S(b, 3) T(m,1)@warp U(n,2) M(m16n8k16)",
     ),
-    "matrices in a ring, threads copy": (
+    "matrices in a ring, threads gather": (
         matmul(m=16, n=15, k=35, dtype="bf16"),
         "S(c) T(k,3) S(a, 2) S(b, 2) T(m,1)@warp U(n,2) M(m16n8k16)",
+    ),
+    "matrices of pixels that threads gather": (
+        conv2d(n=1, c=3, h=5, w=4, k=8, r=3, s=3, padding=1, dtype="f16", filters="krsc"),
+        "S(y) T(rsc,2) S(x) S(w) T(nhw,2)@warp U(k,2) M(nhw16k8rsc16)",
     ),
     "matrices loaded ahead": (
         matmul(m=9, n=16, k=88, dtype="f16"),

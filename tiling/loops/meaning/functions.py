@@ -155,6 +155,11 @@ def _whole(v: Number, low: int, high: int) -> Number:
     return np.rint(np.clip(np.where(np.isnan(v), np.float32(low), v), low, high))
 
 
+def _half(which: int, dtype: str) -> Callable[[Number], Number]:
+    """The lower or the upper half of a word, as a number of a dtype."""
+    return lambda word: np.atleast_1d(np.uint32(word)).view(FORMATS[dtype].numpy)[which]
+
+
 def _first(word: Number) -> Number:
     return np.left_shift(np.asarray(word, np.uint32), 16, dtype=np.uint32).view(np.float32)[()]
 
@@ -262,6 +267,7 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     "dot_int8_add": dot_int8_add,
     "alone": alone,
     "word": word,
+    **{f"{s}_{dtype}": _half(i, dtype) for i, s in enumerate(("low", "high")) for dtype in ("f16", "bf16")},
     "to_f32": to_f32,
     "to_bf16": to_bf16,
     "to_f16": np.float16,

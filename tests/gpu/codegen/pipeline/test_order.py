@@ -1,4 +1,4 @@
-"""In what order a step of the pipelines whose warps load fragments does its work: read off NVRTC's PTX.
+"""In what order a step of warps that load fragments does its work: read off NVRTC's PTX.
 
 Right after the barrier the tensor cores have nothing to do until the first fragments are there, so nothing may stand
 before these loads; copies have time until the next barriers.
@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from gpu.codegen.loops.scheme import PASSES, emit_scheme, maker_of
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.limits.multiprocessor import REGISTERS, WARP
 from gpu.runtime.compiler.compile import cuda_text
@@ -74,9 +74,14 @@ def test_fragments_are_loaded_a_part_ahead_and_across_the_barrier(scheme):
 def test_where_two_parts_fragments_do_not_fit_loads_still_come_first(scheme):
     pipeline = pipeline_of(scheme)
     assert not pipeline.preloads
-    # Threads that gather do so in every part; passes put all copies behind the first loads.
-    again = ["load", "multiply"] if maker_of(scheme) == PASSES else ["load", "copy", "multiply"]
-    assert step_of(scheme) == ["barrier", "load", "copy", "multiply", *again * (pipeline.unrolled[2] - 1)]
+    # All copies stand behind the first loads, also what threads gather.
+    assert step_of(scheme) == [
+        "barrier",
+        "load",
+        "copy",
+        "multiply",
+        *["load", "multiply"] * (pipeline.unrolled[2] - 1),
+    ]
 
 
 def test_two_parts_fragments_take_registers():
