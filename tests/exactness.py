@@ -23,7 +23,7 @@ from cpu.runtime.options import Parser
 from cpu.runtime.processes.pool import Task, run_all
 from cpu.runtime.processes.worker import CandidateError
 from microkernels.tile.isa import EVERY_ISA, isa_named
-from microkernels.tile.microkernel import OPERATOR_DIMS
+from microkernels.tile.microkernel import OPERATORS
 from search.commands.options import natural, whole
 from tests.support.kernels.guard import PLACES, check_guarded
 from tests.support.kernels.random_cases import Case, case
@@ -153,7 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=whole, default=host().cores, metavar="N", help="workers; default: one a core")
     parser.add_argument("--shape", help="run this one case")
     parser.add_argument("--scheme", help="of that case")
-    parser.add_argument("--op", choices=OPERATOR_DIMS, default="conv2d")
+    parser.add_argument("--op", choices=OPERATORS, default="conv2d")
     parser.add_argument("--isa", choices=EVERY_ISA, default="portable")
     parser.add_argument("--threads", type=whole, default=1)
     parser.add_argument("--stream", action="store_true", help="that case with streaming stores")

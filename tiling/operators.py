@@ -141,7 +141,7 @@ def in_wider(problem: Problem, c_of: int | None = None, k_of: int | None = None)
         if wanted is None:
             continue
         width, tensor = _positive("conv2d", f"{name}_of", wanted), found._role(role)
-        if problem.layout != "nhwc" or problem.dtype != "f32" or problem.op == "matmul":
+        if problem.layout != "nhwc" or problem.dtype != "f32" or problem.is_product:
             raise ProblemError(
                 f"conv2d: {name}_of={width}: only convolutions of f32, channels last, take part of the channels of an "
                 "array: leave it out"
@@ -225,7 +225,7 @@ def in_order(problem: Problem, orders: Mapping[str, str]) -> Problem:
     for name, order in orders.items():
         tensor = next((each for each in problem.tensors if each.name == name), None)
         named = re.findall(r"([lmnk])([0-9]{0,9})", order)
-        if problem.op != "matmul" or problem.dtype != "f32" or tensor is None:
+        if not problem.is_product or problem.dtype != "f32" or tensor is None:
             raise ProblemError(
                 f"order_{name}={order}: only a, b and c of a matrix product of f32 have an order of axes"
             )

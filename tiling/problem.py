@@ -184,6 +184,11 @@ class Problem:
         return tuple(d for d, _ in self.dims if d not in self.reductions and d in self.vector.dims)
 
     @cached_property
+    def is_product(self) -> bool:
+        """Whether it multiplies matrices: no window slides over an image."""
+        return not self.original.windows
+
+    @cached_property
     def layout(self) -> str:
         """The order of the axes of a convolution's x and y, "nhwc" or "nchw"."""
         return "nchw" if self.output_axes[-1] == "w" else "nhwc"

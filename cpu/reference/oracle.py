@@ -32,7 +32,7 @@ def reference(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarra
 
 def _sums(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
     x, w = x.astype(np.float64), w.astype(np.float64)
-    if problem.op == "matmul":
+    if problem.is_product:
         a, b = (_matrices(problem, *each) for each in ((problem.broadcast, x, "mk"), (problem.vector, w, "kn")))
         lie = [index.terms[0][0] for index in problem.output.indices]
         plain = "lmn"[-len(lie) :]

@@ -48,7 +48,7 @@ def read_where_they_lie(model: Model) -> Model:
     """The model whose products read and write strided arrays, without the steps that nobody needs then."""
     changed = model
     for step in model.steps:
-        if isinstance(step.work, Problem) and step.work.op == "matmul" and step.work.dtype == "f32":
+        if isinstance(step.work, Problem) and step.work.is_product and step.work.dtype == "f32":
             changed = _writing(_reading(changed, step), step.outputs)
     return changed if changed is model else replace(changed, steps=needed(changed.steps, changed.outputs, changed.root))
 

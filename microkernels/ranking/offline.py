@@ -17,7 +17,7 @@ from microkernels.scores.catalog import Catalog
 from microkernels.scores.database import data_folder
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import best_isa, isa_named
-from microkernels.tile.microkernel import RANKED_AS, Microkernel, parse
+from microkernels.tile.microkernel import OPERATORS, RANKED_AS, Microkernel, parse
 from tiling.machine import Timing
 
 MEASURE_SECONDS = 0.1  # of samples for each kernel: with the peak beside each, 1000 kernels take some minutes
@@ -43,7 +43,7 @@ def usable_isa(name: str | None, op: str = "conv2d") -> Isa:
         raise UsageError(
             f"{name} runs the tiles of {isa.ranked} with another instruction: its ranking is {isa.ranked}'s"
         )
-    if isa.matrix and op != "conv2d":
+    if isa.matrix and OPERATORS[op].lanewise:
         raise UsageError(f"{name} computes {op} by vectors: its ranking is {isa.ranked}'s")
     missing = [flag for flag in isa.cpu_flags if flag not in host().flags]
     if missing:

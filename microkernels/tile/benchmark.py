@@ -14,7 +14,7 @@ from __future__ import annotations
 from math import ceil
 
 from microkernels.tile.isa import isa_named
-from microkernels.tile.microkernel import OPERATOR_DIMS, Microkernel
+from microkernels.tile.microkernel import Microkernel
 from tiling.arrays.footprint import footprint
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.operators import conv2d
@@ -81,7 +81,7 @@ def benchmark_scheme(kernel: Microkernel, l1_bytes: int) -> Scheme:
 
 def _loop_dim(kernel: Microkernel) -> str:
     """The reduction dim that the benchmark loops over: the operator's first. A tile may unroll part of it."""
-    return OPERATOR_DIMS[kernel.op][2][0]
+    return kernel.operator.reductions[0]
 
 
 def _taps(kernel: Microkernel, trip: int, l1_bytes: int) -> int:
@@ -115,7 +115,7 @@ def _problem(kernel: Microkernel, trip: int, taps: int) -> Problem:
         stride=kernel.stride,
         dtype=isa.dtype if isa.matrix else "f32",
     )
-    return grouped2d(problem) if kernel.op == "grouped2d" else problem
+    return grouped2d(problem) if kernel.exchanges else problem
 
 
 def vector_flops(scheme: Scheme) -> int:

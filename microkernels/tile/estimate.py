@@ -68,7 +68,7 @@ def exchanges_per_step(kernel: Microkernel) -> int:
 def _exchanges_at_once(kernel: Microkernel) -> int:
     """For how many channels of a group `emit` keeps all weights in registers at once."""
     isa = isa_named(kernel.isa)
-    taken = 2 + (kernel.group_size > 1) + (kernel.op == "grouped2d" and isa.numbers is not None)
+    taken = 2 + (kernel.group_size > 1) + (kernel.exchanges and isa.numbers is not None)
     room = isa.registers - kernel.accumulators - taken
     return min(kernel.group_size, max(0, room) // (kernel.steps // kernel.group_size * kernel.vectors))
 

@@ -16,36 +16,49 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from microkernels.tile.isa import ISAS_OF, isa_named
 from tiling.arrays.access import access_of
 from tiling.problem import Problem
 
-# The dims of each operator in the order a name lists them: rows, the vectorised dim, reductions.
-OPERATOR_DIMS = {
-    "conv2d": (("n", "h", "w"), "k", ("c", "r", "s")),
-    "depthwise2d": (("n", "h", "w"), "c", ("r", "s")),
-    "grouped2d": (("n", "h", "w"), "k", ("r", "s", "c")),
-    "matmul": (("m",), "n", ("k",)),
-    "pointwise2d": (("k",), "w", ("c",)),
+
+@dataclass(frozen=True)
+class Operator:
+    """What the tiles of an operator are made of. The dims are listed in the order of a name.
+
+    as_conv: the dims of the convolution tile that a tile is measured as; empty where it is measured itself.
+    lanewise: whether x is read by vectors (`Access.lanewise`).
+    exchange_dim: of an operator whose lanes meet all channels of their group, the dim of these channels
+    (`tiling.rewrite.grouped`).
+    """
+
+    rows: tuple[str, ...]
+    vector: str
+    reductions: tuple[str, ...]
+    as_conv: Mapping[str, str] = field(default_factory=dict)
+    lanewise: bool = False
+    exchange_dim: str = ""
+
+
+# A matmul tile of m rows × n vectors is a stride-1 convolution tile of w rows × k vectors under other names. The
+# emitter writes the same loads and FMAs, so it is not measured again. Nor is a pointwise2d tile of k rows × w vectors,
+# although its vectors come from x.
+OPERATORS = {
+    "conv2d": Operator(("n", "h", "w"), "k", ("c", "r", "s")),
+    "depthwise2d": Operator(("n", "h", "w"), "c", ("r", "s"), lanewise=True),
+    "grouped2d": Operator(("n", "h", "w"), "k", ("r", "s", "c"), lanewise=True, exchange_dim="c"),
+    "matmul": Operator(("m",), "n", ("k",), {"m": "w", "k": "c"}),
+    "pointwise2d": Operator(("k",), "w", ("c",), {"k": "w", "c": "c"}),
 }
-# The operator whose tiles are measured for each operator. A matmul tile of m rows × n vectors is a stride-1 convolution
-# tile of w rows × k vectors under other names: the emitter writes the same loads and FMAs, so it is not measured again.
-# Nor is a pointwise2d tile of k rows × w vectors, although its vectors come from x.
-RANKED_AS = {op: op for op in ("conv2d", "depthwise2d", "grouped2d")} | {"matmul": "conv2d", "pointwise2d": "conv2d"}
-# The operators whose x is read by vectors (`Access.lanewise`).
-_LANEWISE = {"depthwise2d", "grouped2d"}
-# The operators whose lanes meet all channels of their group, and the dim of these channels (`tiling.rewrite.grouped`).
-_EXCHANGE_DIM = {"grouped2d": "c"}
-# The operator of such tiles where a dot group holds all channels of a group: then no lanes are exchanged.
+# The operator whose tiles are measured for each operator.
+RANKED_AS = {op: "conv2d" if operator.as_conv else op for op, operator in OPERATORS.items()}
+# The operator of tiles with exchanges where a dot group holds all channels of a group: then no lanes are exchanged.
 _NOTHING_EXCHANGED = "depthwise2d"
 _NAME = re.compile(
     "(" + "|".join(ISAS_OF) + r")_([a-z0-9]+)_ukernel_([0-9a-z]+?)(?:_s([1-9][0-9]{0,5}))?__([a-z0-9]+)\Z"
 )
-# The dims of the convolution tile that a tile of these operators is measured as.
-_AS_CONV = {"matmul": {"m": "w", "k": "c"}, "pointwise2d": {"k": "w", "c": "c"}}
 _FACTOR = re.compile(r"([1-9][0-9]{0,5})([a-z])\Z")
 
 
@@ -65,11 +78,10 @@ class Microkernel:
     stride: int = 1
 
     def __post_init__(self) -> None:
-        if self.op not in OPERATOR_DIMS:
-            raise ValueError(f"unknown operator {self.op!r}; known are {', '.join(OPERATOR_DIMS)}")
+        if self.op not in OPERATORS:
+            raise ValueError(f"unknown operator {self.op!r}; known are {', '.join(OPERATORS)}")
         isa_named(self.isa)
-        row_dims, _, reductions = OPERATOR_DIMS[self.op]
-        for factors, dims in ((self.rows, row_dims), (self.unrolled, reductions)):
+        for factors, dims in ((self.rows, self.operator.rows), (self.unrolled, self.operator.reductions)):
             ordered = tuple(d for d in dims if d in dict(factors))
             if tuple(d for d, _ in factors) != ordered or any(extent < 2 for _, extent in factors):
                 raise ValueError(f"{factors}: expected factors of at least 2 over {' '.join(dims)}, in this order")
@@ -77,10 +89,14 @@ class Microkernel:
             raise ValueError(f"vectors={self.vectors} and stride={self.stride} must be at least 1")
         # One dot group of narrow numbers may hold all channels of a group.
         fewest = 2 if isa_named(self.isa).numbers is None else 1
-        if self.op in _EXCHANGE_DIM and (self.group_size < fewest or isa_named(self.isa).lanes % self.group_size):
+        if self.exchanges and (self.group_size < fewest or isa_named(self.isa).lanes % self.group_size):
             raise ValueError(
                 f"{self.op}: groups of c={self.group_size} channels do not fill {isa_named(self.isa).lanes} lanes"
             )
+
+    @property
+    def operator(self) -> Operator:
+        return OPERATORS[self.op]
 
     @property
     def dtype(self) -> str:
@@ -89,11 +105,10 @@ class Microkernel:
 
     @property
     def name(self) -> str:
-        vector_dim = OPERATOR_DIMS[self.op][1]
         lanes = isa_named(self.isa).lanes
-        factors = (*self.rows, (vector_dim, self.vectors * lanes), *self.unrolled)
+        factors = (*self.rows, (self.operator.vector, self.vectors * lanes), *self.unrolled)
         tile = "x".join(f"{extent}{dim}" for dim, extent in factors)
-        stride = "" if self.op in _AS_CONV else f"_s{self.stride}"
+        stride = "" if self.operator.as_conv else f"_s{self.stride}"
         return f"{self.dtype}_{self.op}_ukernel_{tile}{stride}__{self.isa}"
 
     def __str__(self) -> str:
@@ -107,7 +122,7 @@ class Microkernel:
         the depthwise tile.
         """
         ranked, isa = RANKED_AS[self.op], self.isa if isa_named(self.isa).matrix else isa_named(self.isa).ranked
-        if self.op in _EXCHANGE_DIM and self.group_size == 1:
+        if self.exchanges and self.group_size == 1:
             return replace(self, isa=isa, op=_NOTHING_EXCHANGED)
         if ranked == self.op:
             return replace(self, isa=isa)
@@ -121,18 +136,22 @@ class Microkernel:
     @property
     def lanewise(self) -> bool:
         """Whether x is read by vectors, one for each vector of a row, and not broadcast."""
-        return self.op in _LANEWISE
+        return self.operator.lanewise
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether its lanes meet all channels of their group."""
+        return bool(self.operator.exchange_dim)
 
     @property
     def group_size(self) -> int:
         """How many channels each lane meets by exchanges of lanes; 1 where there are no exchanges."""
-        return dict(self.unrolled).get(_EXCHANGE_DIM.get(self.op, ""), 1)
+        return dict(self.unrolled).get(self.operator.exchange_dim, 1)
 
     @property
     def has_stride(self) -> bool:
         """Whether its operator has taps, whose windows have a stride."""
-        *_, reductions = OPERATOR_DIMS[self.op]
-        return len(reductions) > 1
+        return len(self.operator.reductions) > 1
 
     @property
     def accumulators(self) -> int:
@@ -159,7 +178,7 @@ class Microkernel:
         return self.accumulators + self.vectors + broadcast
 
     def _renamed(self, factors: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
-        return tuple((_AS_CONV[self.op][dim], extent) for dim, extent in factors)
+        return tuple((self.operator.as_conv[dim], extent) for dim, extent in factors)
 
 
 def parse(name: str) -> Microkernel:
@@ -170,9 +189,9 @@ def parse(name: str) -> Microkernel:
     if not match:
         raise ValueError(f"{name!r} is not a microkernel name such as f32_conv2d_ukernel_14wx32k_s1__avx512f")
     _, op, tile, stride, isa_name = match.groups()
-    if op not in OPERATOR_DIMS:
+    if op not in OPERATORS:
         raise ValueError(f"{name!r}: unknown operator {op!r}")
-    row_dims, vector_dim, reductions = OPERATOR_DIMS[op]
+    operator = OPERATORS[op]
     lanes = isa_named(isa_name).lanes
     rows, unrolled, width = [], [], 0
     for factor in tile.split("x"):
@@ -180,16 +199,16 @@ def parse(name: str) -> Microkernel:
         if not found:
             raise ValueError(f"{name!r}: {factor!r} is not EXTENT+DIM")
         extent, dim = int(found[1]), found[2]
-        if dim in row_dims:
+        if dim in operator.rows:
             rows.append((dim, extent))
-        elif dim in reductions:
+        elif dim in operator.reductions:
             unrolled.append((dim, extent))
-        elif dim == vector_dim:
+        elif dim == operator.vector:
             width = extent
         else:
             raise ValueError(f"{name!r}: {op} has no dim {dim!r}")
     if width == 0 or width % lanes:
-        raise ValueError(f"{name!r}: {width} along {vector_dim} is not a whole number of {lanes}-lane vectors")
+        raise ValueError(f"{name!r}: {width} along {operator.vector} is not a whole number of {lanes}-lane vectors")
     kernel = Microkernel(op, isa_name, tuple(rows), width // lanes, tuple(unrolled), int(stride or 1))
     if kernel.name != name:
         raise ValueError(f"{name!r} is not in canonical form, which is {kernel.name}")
@@ -207,9 +226,9 @@ def microkernel_of(problem: Problem, tile: Mapping[str, int], isa: str) -> Micro
 
     Its stride is the stride of the innermost unrolled row dim: one step reads x for the rows along it.
     """
-    row_dims, vector_dim, reductions = OPERATOR_DIMS[problem.op]
-    rows = tuple((dim, tile[dim]) for dim in row_dims if tile[dim] > 1)
-    unrolled = tuple((dim, tile[dim]) for dim in reductions if tile[dim] > 1)
+    operator = OPERATORS[problem.op]
+    rows = tuple((dim, tile[dim]) for dim in operator.rows if tile[dim] > 1)
+    unrolled = tuple((dim, tile[dim]) for dim in operator.reductions if tile[dim] > 1)
     strides = {window.dim: window.stride for window in problem.windows}
     along = [strides[dim] for dim, _ in reversed(rows) if dim in strides] or list(reversed(strides.values())) or [1]
-    return Microkernel(problem.op, isa, rows, tile[vector_dim], unrolled, along[0])
+    return Microkernel(problem.op, isa, rows, tile[operator.vector], unrolled, along[0])

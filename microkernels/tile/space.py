@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from microkernels.tile.matrix import registers_of, split
-from microkernels.tile.microkernel import Microkernel
+from microkernels.tile.microkernel import OPERATORS, Microkernel
 
 # FMAs that must be in flight to fill the pipes: 4 cycles of latency × 2 pipes, on every x86 core since Skylake and
 # Zen 2 (uops.info). A tile with fewer accumulators waits for its own results, however many taps it unrolls.
@@ -88,11 +88,11 @@ def _is_quick(kernel: Microkernel) -> bool:
         w = dict(kernel.rows).get("w", 1)
         sums = h * -(-w // matrix.rows) * kernel.vectors
         return w % matrix.rows == 0 or (sums >= QUICK_SUMS and w > matrix.rows // 4 and (h == 1 or w <= matrix.rows))
-    if kernel.op == "depthwise2d":
+    if kernel.exchanges:
+        return kernel.vectors <= 2 and kernel.accumulators >= INDEPENDENT_FMAS and "s" in dict(kernel.unrolled)
+    if kernel.lanewise:
         wide = kernel.vectors <= 2 and kernel.accumulators >= QUICK_DEPTHWISE
         return wide and ((kernel.steps == 9 and h <= 2) or (kernel.steps == 3 and h == 1))
-    if kernel.op == "grouped2d":
-        return kernel.vectors <= 2 and kernel.accumulators >= INDEPENDENT_FMAS and "s" in dict(kernel.unrolled)
     if kernel.unrolled:
         return kernel.unrolled == (("s", 3),) and h == 1 and kernel.vectors > 1
     return h <= 2
@@ -113,8 +113,8 @@ def _conv2d(isa: Isa, stride: int) -> Iterator[Microkernel]:
 
 def _matrix(isa: Isa, op: str, stride: int) -> Iterator[Microkernel]:
     matrix = isa.matrix
-    if op != "conv2d" or matrix is None:
-        return  # the others read x by vectors
+    if OPERATORS[op].lanewise or matrix is None:
+        return
     most = matrix.registers - 2
     for vectors in range(1, min(most, MOST_WIDE) + 1):
         for h in range(1, most // vectors + 1):

@@ -173,6 +173,6 @@ def _layer(text: str, op: str) -> Problem:
         raise ShapeError(f"{named} is {_A[layer.problem.op]} ({layer.shape}), not {_A[op]}")
     if not pairs:
         return layer.problem
-    keys = MATMUL_KEYS if op == "matmul" else KEYS
+    keys = MATMUL_KEYS if layer.problem.is_product else KEYS
     known, given = (pairs_of(part, (*keys, *DTYPE_KEYS)) for part in (layer.shape, *pairs))
     return of_either_operator(",".join(f"{key}={value}" for key, value in (known | given).items()))

@@ -41,12 +41,12 @@ class Tvm(Peer):
     def refuses(self, problem: Problem) -> str | None:
         if reason := super().refuses(problem):
             return reason
-        if problem.op != "matmul" and convolution(problem).groups != 1:
+        if not problem.is_product and convolution(problem).groups != 1:
             return "TVM's NHWC convolution has no groups"
         return None
 
     def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
-        matrix = problem.op == "matmul"
+        matrix = problem.is_product
         weights = w if matrix else np.ascontiguousarray(w.transpose(2, 3, 1, 0))
         request = {"op": problem.op, "x": x.shape, "w": weights.shape, "y": problem.output.shape}
         if not matrix:

@@ -48,14 +48,14 @@ class Xtc(Peer):
     def refuses(self, problem: Problem) -> str | None:
         if reason := super().refuses(problem):
             return reason
-        if problem.op != "matmul":
+        if not problem.is_product:
             conv = convolution(problem)
             if conv.dilation != (1, 1) or conv.groups != 1:
                 return "XTC's convolution has neither dilation nor groups"
         return None
 
     def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
-        matrix = problem.op == "matmul"
+        matrix = problem.is_product
         given, weights = (x, w) if matrix else (_padded(problem, x), np.ascontiguousarray(w.transpose(2, 3, 1, 0)))
         request = {"op": problem.op, "x": given.shape, "w": weights.shape}
         if not matrix:

@@ -34,7 +34,7 @@ class NumPy(Peer):
         return {"OPENBLAS_NUM_THREADS": str(threads), "OPENBLAS_THREAD_TIMEOUT": "20"}
 
     def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
-        if problem.op == "matmul":
+        if problem.is_product:
             y = np.empty(problem.output.shape, np.float32)
             return Prepared(_limited(partial(np.matmul, x, w, out=y), threads), lambda: y, "row-major")
         conv = convolution(problem)

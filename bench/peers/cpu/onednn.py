@@ -60,7 +60,7 @@ class OneDnn(Peer):
 
     def refuses_epilogue(self, problem: Problem) -> str | None:
         found = pointwise(problem)
-        behind_z = ("",) if problem.op == "matmul" else ("", "relu")
+        behind_z = ("",) if problem.is_product else ("", "relu")
         if found and found.residual is not None and found.activation not in behind_z:
             return f"PyTorch's call of oneDNN has no {found.activation} of a sum with z, as in {problem.epilogue}"
         return super().refuses_epilogue(problem)
@@ -69,18 +69,16 @@ class OneDnn(Peer):
         torch_cpu.settle(threads)
         calls = Calls(_call(problem, x, w, *arrays))
         calls.run()
-        if problem.op != "matmul" and problem.layout == "nchw":
+        if not problem.is_product and problem.layout == "nchw":
             return Prepared(
                 calls.run, lambda: calls.output.numpy(), "NCHW in and out by conversion, weights pre-packed"
             )
         # Where this build of PyTorch does not tell, there is no time of the kernel alone.
         told = len(kernel_seconds(calls.run, 2)) == 2
-        layout = "row-major, b pre-packed" if problem.op == "matmul" else "NHWC, weights pre-packed"
+        layout = "row-major, b pre-packed" if problem.is_product else "NHWC, weights pre-packed"
         return Prepared(
             run=calls.run,
-            result=lambda: (
-                (calls.output if problem.op == "matmul" else calls.output.permute(0, 2, 3, 1)).float().numpy()
-            ),
+            result=lambda: (calls.output if problem.is_product else calls.output.permute(0, 2, 3, 1)).float().numpy(),
             layout=layout,
             kernel_seconds=(lambda count: kernel_seconds(calls.run, count)) if told else None,
         )
@@ -89,7 +87,7 @@ class OneDnn(Peer):
 def _call(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> Callable[[], Any]:
     if problem.dtype == "int8":
         return onednn_int8.call(problem, x, w)
-    return (_matmul if problem.op == "matmul" else _conv2d)(problem, x, w, *arrays)
+    return (_matmul if problem.is_product else _conv2d)(problem, x, w, *arrays)
 
 
 def _fused(problem: Problem, arrays: tuple[np.ndarray, ...]) -> tuple[Any, Any, tuple[str, list[float], str]]:

@@ -19,7 +19,7 @@ def call(problem: Problem, x: np.ndarray, w: np.ndarray) -> Callable[[], Any]:
     zeros = torch.zeros(problem.output.shape[-1], dtype=torch.int32)
     image, weights = torch.from_numpy(x.astype(np.uint8)), torch.from_numpy(w.astype(np.int8))
     quantised: tuple[Any, ...] = (1.0, 0, torch.float32, "none", [], "")
-    if problem.op == "matmul":
+    if problem.is_product:
         packed = torch.ops.onednn.qlinear_prepack(weights.T.contiguous(), list(image.shape))
         operator = torch.ops.onednn.qlinear_pointwise
         return lambda: operator(image, 1.0, 0, packed, scales, zeros, None, *quantised)

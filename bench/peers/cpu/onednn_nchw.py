@@ -37,7 +37,7 @@ class OneDnnNchw(Peer):
         import torch
 
         torch_cpu.settle(threads)
-        if problem.op == "matmul":
+        if problem.is_product:
             a, b, out = torch.from_numpy(x), torch.from_numpy(w), torch.empty(problem.output.shape)
             calls = Calls(lambda: torch.mm(a, b, out=out))
             return Prepared(calls.run, lambda: calls.output.numpy(), "row-major, torch.mm")

@@ -39,7 +39,7 @@ class OpenVino(Peer):
     def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
         import openvino
 
-        matrix = problem.op == "matmul"
+        matrix = problem.is_product
         found = pointwise(problem)
         assert found is not None  # `refuses_epilogue`
         bias, residual = found.of(arrays)

@@ -45,7 +45,7 @@ class OnnxRuntime(Peer):
     def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
         import onnxruntime
 
-        matrix = problem.op == "matmul"
+        matrix = problem.is_product
         given = x if matrix else channels_first(problem, x)
         shape = problem.output.shape if matrix else _output_shape(problem)
         y = aligned_empty(shape)
@@ -104,7 +104,7 @@ def _nodes(problem: Problem, epilogue: Pointwise) -> list[Any]:
 
     at = ["y0"]
     biased = epilogue.bias is not None
-    if problem.op == "matmul":
+    if problem.is_product:
         nodes = [helper.make_node("Gemm" if biased else "MatMul", ["x", "w", *["b"] * biased], at[:])]
     else:
         nodes = [_conv_node(problem, biased, at[0])]

@@ -97,7 +97,7 @@ class Peer(ABC):
 
     def refuses_layout(self, problem: Problem) -> str | None:
         """The sentence of `refuses` for a convolution in a layout that the call does not take."""
-        if problem.op == "matmul" or problem.layout in self.layouts:
+        if problem.is_product or problem.layout in self.layouts:
             return None
         return f"{self.name} is called in layout {' and '.join(self.layouts)} only, not in {problem.layout}"
 

@@ -82,7 +82,7 @@ def _worth(anchor: Anchor) -> tuple[bool, int, int]:
     """The sort key of a way to read a statement. The better of two ways has the smaller key."""
     outputs = anchor.problem.extents[anchor.problem.vector_dim]
     # A product read as a convolution of one tap has no advantage over the product itself, unless its w is smaller.
-    packed = prod(anchor.w.shape) * (1 if anchor.problem.op == "matmul" else 2)
+    packed = prod(anchor.w.shape) * (1 if anchor.problem.is_product else 2)
     return outputs < FULL_VECTOR, -min(outputs, FULL_VECTOR), packed
 
 
