@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.report.files import ReportError, reported, write
 from bench.report.results import MODEL, Conditions, LayerResult
 from bench.report.sections import Section, layer_name
-from bench.report.summary import facts, geometric_mean, incomplete, milliseconds, ratios, summary
+from bench.report.summary import facts, geometric_mean, incomplete, milliseconds, padding, ratios, summary
 from bench.report.words import WORDS
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
@@ -62,7 +62,8 @@ def readme_table(sections: Sequence[Section], conditions: Conditions, missing: S
         "",
         f"Geometric means on `{conditions.machine.fingerprint}` ({conditions.machine.isa}, {conditions.compiler}), "
         f"{WORDS[conditions.target].call}; a peer's column says how many times as long as ours its call takes, and on "
-        f"how many layers it is faster. {_text(versions + '. ') if versions else ''}Written by `{conditions.command}`.",
+        f"how many layers it is faster.{padding(r for section in sections for r in section.results)} "
+        f"{_text(versions + '. ') if versions else ''}Written by `{conditions.command}`.",
     ]
     return "\n".join(lines) + "\n"
 

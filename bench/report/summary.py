@@ -69,6 +69,13 @@ def summary(section: Section) -> list[str]:
     ]
 
 
+def padding(results: Iterable[LayerResult]) -> str:
+    """Why a layer may pass the peak, as a sentence with a space before it; "" where no kernel leaves padding out."""
+    if all(r.flops_on_image == r.flops or r.target == "cuda" for r in results):
+        return ""
+    return " Taps on padding count as operations, but our kernels leave them out: a layer that has some may pass 100 %."
+
+
 def incomplete(missing: Iterable[tuple[str, str]]) -> str:
     """The line that names the `missing` layers, (layer, why), so that a part does not pass for the whole run."""
     parts = [f"without {', '.join(names)} ({why})" for why, names in _by_reason(missing).items()]
@@ -95,7 +102,12 @@ def facts(conditions: Conditions, results: Sequence[LayerResult]) -> list[tuple[
         ("Times", words.times),
         (
             "FLOPs",
-            "Padding counts, though our kernels never compute it. The limit is what a kernel at the peak reaches "
+            (
+                "Padding counts, and is multiplied as zeros."
+                if conditions.target == "cuda"
+                else "Padding counts, though our kernels never compute it."
+            )
+            + " The limit is what a kernel at the peak reaches "
             "if it leaves padding out: 100 %, and more on small images."
             + (
                 " Winograd's algorithm needs fewer and may pass it."

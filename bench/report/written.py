@@ -14,7 +14,7 @@ from bench.report.files import write
 from bench.report.formats import Run, to_csv, to_json_lines
 from bench.report.results import MODEL, OURS, Conditions, LayerResult
 from bench.report.sections import Section, sections
-from bench.report.summary import incomplete, summary
+from bench.report.summary import incomplete, padding, summary
 
 SUFFIXES = (".md", ".html", ".csv", ".jsonl")
 
@@ -43,7 +43,7 @@ def show(found: Sequence[Section], missing: Sequence[tuple[str, str]]) -> None:
     """Prints the table and the figures of each section, and what is missing."""
     for section in found:
         Console().print(table(section))
-        print("\n".join(summary(section)), flush=True)
+        print("\n".join(summary(section)) + padding(section.results), flush=True)
     if missing:
         print(incomplete(missing), flush=True)
 

@@ -8,10 +8,11 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from bench.report.markdown import readme_table
 from bench.report.sections import sections
 from bench.report.summary import facts, geometric_mean, incomplete, summary, totals
-from bench.report.written import table
-from tests.support.search.made_up_results import CONDITIONS, MISSING, ONE, RESULTS, TWO, WHY, layer
+from bench.report.written import show, table
+from tests.support.search.made_up_results import CONDITIONS, GFLOP, MISSING, ONE, RESULTS, TWO, WHY, layer
 
 
 def test_sections_are_by_threads_and_suite_and_the_papers_networks_are_one():
@@ -71,6 +72,14 @@ def test_summary_without_peers_and_without_the_models_choice():
     (section,) = sections([replace(bare, contenders=bare.contenders[:1])])
     text = " ".join(summary(section))
     assert "times as long" not in text and "model" not in text and "each once: ours 20.0 ms." in text
+
+
+def test_it_is_said_why_a_layer_may_pass_the_peak(capsys):
+    why = "Taps on padding count as operations, but our kernels leave them out: a layer that has some may pass 100 %."
+    bare, on_gpu = (layer("A", 50, {}, **other) for other in ({"flops_on_image": GFLOP}, {"target": "cuda"}))
+    for results, said in (([bare, layer("B", 110, {})], True), ([bare], False), ([on_gpu], False)):
+        show(sections(results), ())
+        assert (why in capsys.readouterr().out) == (why in readme_table(sections(results), CONDITIONS)) == said
 
 
 def test_totals_compare_a_peer_on_the_layers_that_it_ran():
