@@ -221,6 +221,14 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
         "shows of which microkernels a suite's kernels are composed: --suite NAME --help says more.",
         epilog="A GPU needs pip install 'tilewright[gpu]', and --cluster pip install 'tilewright[cluster]'.",
     )
+    _add_problem(parser, shape_help)
+    _add_search(parser)
+    _add_output(parser)
+    return parser
+
+
+def _add_problem(parser: Parser, shape_help: str) -> None:
+    """The options of what is computed, and for which target."""
     parser.add_argument("--shape", required=True, help=shape_help)
     parser.add_argument("--epilogue", metavar="TEXT", help="what the stores do to each sum, such as 'relu(y + b)'")
     parser.add_argument(
@@ -242,7 +250,16 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--device", metavar="NAME", help="A100, L40S, H100 or H200; default: the GPU that is here, else H200"
     )
+
+
+def _add_search(parser: Parser) -> None:
+    """The options of how a scheme is found."""
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
+    parser.add_argument(
+        "--isa",
+        metavar="NAME",
+        help=EVERY_ISA_HELP,
+    )
     parser.add_argument(
         "--algorithm",
         choices=ALGORITHMS,
@@ -282,6 +299,13 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--model-only", action="store_true", help="trust the model: measure no candidate")
     parser.add_argument("--scheme", metavar="TEXT", help="run exactly this scheme")
+    parser.add_argument(
+        "--seed", type=natural, default=0, metavar="N", help="seed of the random data and of the explored schemes"
+    )
+
+
+def _add_output(parser: Parser) -> None:
+    """The options of what is printed and written."""
     parser.add_argument("--explain", action="store_true", help="print the predicted parts of the choice and runners-up")
     parser.add_argument(
         "--show-passes",
@@ -300,18 +324,9 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
         help="name of the C function that --emit writes; default: one that holds the whole problem",
     )
     parser.add_argument(
-        "--isa",
-        metavar="NAME",
-        help=EVERY_ISA_HELP,
-    )
-    parser.add_argument(
-        "--seed", type=natural, default=0, metavar="N", help="seed of the random data and of the explored schemes"
-    )
-    parser.add_argument(
         "--cache-limit",
         type=size,
         metavar="SIZE",
         help="size of all compiled kernels on disk, such as 512M; kept for later runs",
     )
     parser.add_argument("--json", action="store_true", help="print exactly one JSON object")
-    return parser
