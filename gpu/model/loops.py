@@ -16,8 +16,10 @@ from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, Rest, Stage, Tile
 
 _WARP, _WARPGROUP, _WORD = 32, 128, 4
-# Registers of a thread beside its sums: addresses, and the factors of a step. NVRTC 13.5 takes 167 for 64 sums, 115 to
-# 124 for 32, 95 to 103 for 16 and 79 to 94 for 4. Held to 128 for 64 sums, it spills where sizes are odd.
+# Registers of a thread beside its sums: addresses, and the factors of a step. NVRTC 13.5 took 167 for 64 sums, 115 to
+# 124 for 32, 95 to 103 for 16 and 79 to 94 for 4. Texts have changed since: the first 24 schedules of 1024³ and of
+# 1023 x 1021 x 1019 for sm_80 take 92 to 118 for 32 and 62 to 114 for 16. Held to 128 for 64 sums, it spills where
+# sizes are odd.
 _OTHER_REGISTERS = 85
 _LAUNCH_SECONDS = 2e-6
 # Cycles of a step without products (`gpu.model.predict`): a load from the L2, and two barriers; where copies are under

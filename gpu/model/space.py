@@ -150,7 +150,7 @@ def schedules(dtype: str) -> tuple[Schedule, ...]:
 
 
 def scheme_of(problem: Problem, schedule: Schedule, split_k: int = 1) -> Scheme:
-    """The schedule applied to a problem, with the reduction split among at most `splits` blocks.
+    """The schedule applied to a problem, with the reduction split among at most `split_k` blocks.
 
     Raises SchemeError for an operator that is not a matrix product.
     """
@@ -171,7 +171,7 @@ def scheme_of(problem: Problem, schedule: Schedule, split_k: int = 1) -> Scheme:
 
 
 def _steps_each(steps: dict[str, int], split_k: int) -> dict[str, int]:
-    """Steps of each split-K part along every dim of the reduction, for the most parts that are possible up to `splits`.
+    """Steps of each split-K part along every dim of the reduction, for as many parts as `split_k` allows.
 
     Either every tap of a dim is a part of its own or none is. The last dim is cut into equal parts. Among equals, the
     one that cuts fewer taps is taken.

@@ -15,8 +15,8 @@ from tiling.tensor import Tensor
 # A cache of S sets and A ways keeps a tile while no set needs more than A lines. Lines that spread evenly take lines/S
 # of each set, and Σ lines/S ≤ A is the usual Σ bytes ≤ capacity. Strided rows do not spread: addresses that differ by a
 # multiple of S·line share a set. With 1024 channels of f32, pixels lie 4096 bytes apart. In a cache of 64 sets of
-# 64-byte lines they share one set, so 14 pixels of one channel need 14 lines of a set that has 12 ways, and each line
-# is evicted before it is read again. SARCASM (2024) found that a model without cache conflicts ranks kernels poorly.
+# 64-byte lines they share one set. So 14 pixels of one channel need 14 lines of a set that has 12 ways: each line is
+# evicted before it is read again. SARCASM (2024) found that a model without cache conflicts ranks kernels poorly.
 
 # Lines moved for each line read, where x is read by vectors. One vector is a line or less, and the prefetchers of x86
 # cores bring the neighbouring line with it. A tile one vector wide loses that line before a loop over channels reaches

@@ -11,7 +11,7 @@ broadcast input is loaded one number at a time and broadcast, unless its index m
 #     conv2d nhwc        x (N,H,W,C)   y (N,H,W,K)   broadcasts x[…, c]; vectors along k; stores y as it lies
 #     conv2d nchw        x (N,C,H,W)   y (N,K,H,W)   the same, and a tile is transposed as it is stored
 #     depthwise nchw     x (N,C,H,W)                 reads vectors of x along its channels, of a copy (N,H,W,C)
-#     conv2d nchw bf16   x (N,C,H,W)                 broadcasts words of 2 channels, of a copy (N,H,W,C)
+#     conv2d nchw bf16   x (N,C,H,W)                 broadcasts dot groups of 2 channels, of a copy (N,H,W,C)
 
 from __future__ import annotations
 

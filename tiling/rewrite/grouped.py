@@ -6,7 +6,7 @@ a depthwise convolution.
 
 # A group of q channels in and q out would fill q lanes alone. So vectors run over k through all groups, and every lane
 # meets each channel of its own group in turn. Where q is a power of two, lane l meets them in the order l ^ 0, l ^ 1, …
-# l ^ (q-1), which is the same exchange of lanes for all groups of a vector:
+# l ^ (q-1). That is the same exchange of lanes for all groups of a vector:
 #
 #     lane        0  1  2  3 | 4  5  6  7 | …          c=0: the vector of x as it lies
 #     meets c=1   1  0  3  2 | 5  4  7  6 | …          c=1: the same with neighbours exchanged

@@ -1,8 +1,8 @@
 """The folder of compiled kernels: what lies there, how large it may become, and the builds under way in it.
 
-One folder, under one limit, holds the libraries and objects of a CPU (`cpu.runtime.compiler.library`), the header that
-gcc has read ahead (`cpu.runtime.compiler.headers`), the cubins of a GPU (`gpu.runtime.compiler.compile`) and the
-results of other libraries' searches (`bench.peers.compilers.tvm_library`).
+One folder, under one limit, holds libraries and objects of a CPU (`cpu.runtime.compiler.library`) and cubins of a GPU
+(`gpu.runtime.compiler.compile`). Beside them lie the header that gcc has read before (`cpu.runtime.compiler.headers`),
+and what other libraries' searches found (`bench.peers.compilers.tvm_library`).
 """
 
 from __future__ import annotations

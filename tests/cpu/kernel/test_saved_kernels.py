@@ -71,8 +71,8 @@ def test_a_saved_kernel_loads_without_a_compiler(saved, monkeypatch):
 
 
 def test_a_kernel_of_planes_is_saved_with_the_shapes_that_were_asked_for(tmp_path):
-    asked, text = CASES["pixels, rows of weights"]
-    problem = pointwise2d(fused(asked.original, "relu(y + b) + z"))
+    original, text = CASES["pixels, rows of weights"]
+    problem = pointwise2d(fused(original.original, "relu(y + b) + z"))
     header = next(
         path for path in kernel_of(problem, text, "portable").save(tmp_path) if path.suffix == ".h"
     ).read_text()

@@ -1,9 +1,9 @@
 """The prefetches of register tiles: which cache lines a tile prefetches, and how often.
 
-Into L2: the next piece of the weights or of x (`pieces`), the next panel of x that is read in place (`next_panel`), the
-lines of y that a transposed tile stores to (`outputs`), and those that the next tile stores to (`next_outputs`).
-Into L1: weights that stream past it (`streams_past_l1`), and lines of x that lie far apart (`apart`). `prefetch_rows`
-has the rows of x that the next tile alone reads.
+Into L2 come the next piece of the weights or of x (`pieces`), and the next panel of x that is read in place
+(`next_panel`). So do the lines of y that a transposed tile stores to (`outputs`), or the next tile (`next_outputs`).
+Into L1 come weights that stream past it (`streams_past_l1`), and lines of x that lie far apart (`apart`).
+`prefetch_rows` has the rows of x that the next tile alone reads.
 """
 
 from __future__ import annotations
@@ -202,8 +202,8 @@ class NextPanel:
 def next_panel(problem: Problem, tile: Around) -> NextPanel | None:
     """The panel of x that the tiles at a place of a nest prefetch into L2.
 
-    None where x is small enough to stay in L2, where one tile alone reads a panel, where a step reads several reduction
-    points so that its own loads run ahead, or where S(x) holds all panels after the first pass.
+    None where x is small enough to stay in L2, and where one tile alone reads a panel. None where a step reads several
+    reduction points, whose own loads run early enough, and where S(x) holds all panels after the first pass.
     """
     x, extents, panel = problem.vector, tile.register.extents, access_of(problem).panel_dim
     size = access_of(problem).bytes_of(x)

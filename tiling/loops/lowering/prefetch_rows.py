@@ -29,8 +29,8 @@ class NextRows:
 def next_rows(problem: Problem, tile: Around, in_turn: int) -> NextRows | None:
     """The rows that a tile prefetches. in_turn: arrays like x that a call reads in turn, as Winograd's algorithm does.
 
-    None where there is one such array, or L2 keeps them all (fewer bytes than `SMALL_X`), where another tile reads the
-    same rows, where a step has no room for a prefetch, or where the tile has fewer steps than lines.
+    None where there is one such array, or L2 keeps them all (fewer bytes than `SMALL_X`), and where another tile reads
+    the same rows. None where a step has no room for a prefetch, and where the tile has fewer steps than lines.
     """
     access, x, extents = access_of(problem), problem.broadcast, tile.register.extents
     if access.by_matrix or access.lanewise or access.weights_broadcast:
