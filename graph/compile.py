@@ -21,7 +21,8 @@ from graph.calls.differences import apart
 from graph.calls.random_inputs import random_inputs
 from graph.library.kernels import by_dtype, products_of
 from graph.model.language import ModelError
-from graph.plan import ALGORITHMS, Plan, works_of
+from graph.plan import ALGORITHMS, Plan
+from graph.variant import works_of
 from search.commands.ending import ending
 from search.commands.options import c_name, folder, seconds, whole
 from search.commands.progress import counted
@@ -190,6 +191,8 @@ def _report(facts: dict[str, object]) -> str:
         )
         if step["scheme"]:
             lines.append(f"          {step['scheme']}")
+        if step["layout"]:
+            lines.append(f"          layouts: {step['layout']}")
         if step["unfused"]:
             lines.append(f"          nothing more is fused: {step['unfused']}")
     if emitted:

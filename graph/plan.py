@@ -6,6 +6,7 @@ compile_model("model.onnx") -> CompiledModel
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
@@ -15,30 +16,30 @@ from typing import TYPE_CHECKING, Any
 
 from graph.calls.compiled import RECORD, CompiledModel
 from graph.calls.open_model import OpenModel, axes_of, is_open
-from graph.library.build import c_name, files_of, fused
-from graph.library.kernels import Kernel, Kernels, Work, by_dtype, products_of
-from graph.library.text import check_name, library
+from graph.layout_trials import faster_layouts
+from graph.layouts.choice import channels_last, priced
+from graph.layouts.costs import Costs
+from graph.library.build import c_name, fused
+from graph.library.kernels import Kernels, by_dtype, products_of
+from graph.library.text import check_name
+from graph.library.times import Times
 from graph.model.language import Model, ModelError
-from graph.model.regions import kernel_steps
-from graph.passes.fuse import fused_maps
-from graph.passes.in_place import joined_in_place
-from graph.passes.layouts import priced, with_layouts
 from graph.passes.narrow import with_narrow_products
+from graph.trials import trials
 from graph.tuning import tuned
-from search.commands.progress import Stage
+from graph.variant import Progress, Variant, steps_of, works_of
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.evaluator.cpu.programs import anchored_for
-from search.flow import in_models
 from search.flow.ahead import Choice, choices
 from tiling.problem import Problem
-from tiling.program.infer import Sized
 
 if TYPE_CHECKING:
     import onnx
     from torch.export import ExportedProgram
 
-Progress = Callable[[Stage], None]
 ALGORITHMS = ("direct", "auto")
+# Layouts are timed for this share of a budget of at least so many seconds.
+_FOR_LAYOUTS, _WORTH_LAYOUTS = 1 / 3, 6.0
 MODELS = "whole models need onnx: pip install 'tilewright[models]'"
 
 
@@ -151,40 +152,36 @@ class Plan:
 
     def built(self, graph: Model) -> CompiledModel:
         """The model of these steps."""
-        problems = dict.fromkeys([*products_of(works_of(graph)), *priced(graph)])
-        chosen = self.choices(problems)
-        laid = with_layouts(graph, lambda problem: chosen[problem].seconds)
-        # Only now do the maps that round sums of bytes read them in their order.
-        graph = joined_in_place(fused_maps(laid, lambda problem: problem.sums_are_exact))
-        products = products_of(works_of(graph))
-        # Some write into parts of wider arrays, or have an epilogue, only now.
-        chosen |= self.choices(problem for problem in products if problem not in chosen)
-        kernels = Kernels(self.backend)
-        kept = {problem: in_models.chosen(self.backend(problem.dtype), problem) for problem in products}
-        schemes = {problem: kept[problem] or chosen[problem].scheme for problem in products}
+        known: dict[Problem, Choice] = {}
 
-        def compiled(schemes: Mapping[Problem, Any], progress: Progress = lambda stage: None) -> Mapping[Work, Kernel]:
-            return kernels.compiled(works_of(graph), schemes, progress)
+        def choices(problems: Iterable[Problem]) -> Mapping[Problem, Choice]:
+            wanted = tuple(dict.fromkeys(problems))
+            known.update(self.choices(problem for problem in wanted if problem not in known))
+            return {problem: known[problem] for problem in wanted}
 
-        def is_tuned(problem: Problem, kernel: Kernel) -> bool:
-            kept = in_models.chosen(self.backend(problem.dtype), problem)
-            return kept is not None and kernel.scheme == kept.text != chosen[problem].scheme.text
-
-        def files(made: Mapping[Work, Kernel]) -> Mapping[str, bytes]:
-            tuned_ = frozenset(problem for problem in products if is_tuned(problem, made[problem]))
-            return files_of(graph, library(graph, made, self.function), made, tuned_)
-
-        made = compiled(schemes, self.progress)
+        choices([*products_of(works_of(graph)), *priced(graph)])
+        kernels, times = Kernels(self.backend), Times(self.backend)
+        costs = Costs(lambda problem: known[problem].seconds, times.seconds)
+        variant = cache(lambda last: Variant(graph, last, kernels, choices, self.function))
+        kept, left = times.layouts(graph), self.budget
+        last = channels_last(graph, costs) if kept is None else kept
+        made = variant(last).compiled({}, self.progress)
+        if self.tune == "measure" and kept is None and priced(graph) and left >= _WORTH_LAYOUTS:
+            began = time.monotonic()
+            with trials(kernels.backend.environment) as trying:
+                share = left * _FOR_LAYOUTS
+                last = faster_layouts(graph, last, costs, variant, times, trying, share, self.progress)
+            made = variant(last).compiled({})
+            left -= time.monotonic() - began
+        chosen = variant(last)
         if self.tune == "measure":
-            backend, steps = self.backend("f32"), steps_of(graph)
-            others = {problem: chosen[problem].others for problem in steps}
+            backend, steps = self.backend("f32"), steps_of(chosen.graph)
+            others = {problem: known[problem].others for problem in steps}
             # Where a scheme does not compile, the kernel has another scheme.
             begun = {problem: backend.parsed(backend.problem(problem), made[problem].scheme) for problem in steps}
-            best = tuned(
-                kernels, steps, begun, others, lambda f: files(compiled({**schemes, **f})), self.budget, self.progress
-            )
-            made = compiled({**schemes, **best}, self.progress)
-        return CompiledModel.of_files(files(made))
+            best = tuned(kernels, steps, begun, others, lambda f: chosen.files(chosen.compiled(f)), left, self.progress)
+            made = chosen.compiled(best)
+        return CompiledModel.of_files(chosen.files(made, costs))
 
     @property
     def function(self) -> str:
@@ -196,17 +193,3 @@ class Plan:
 def _backend(threads: int, algorithm: str, dtype: str) -> CpuBackend:
     """The back end of the products of a dtype. Narrow ones have the direct algorithm alone."""
     return cpu_backend(None, threads, dtype, algorithm if dtype == "f32" else "direct")
-
-
-def works_of(graph: Model) -> list[Work]:
-    """What the kernels of a model compute."""
-    return [step.work for step in kernel_steps(graph.steps) if isinstance(step.work, (Problem, Sized))]
-
-
-def steps_of(graph: Model) -> Mapping[Problem, list[int]]:
-    """The numbers of the steps of each f32 product, as a timed call counts them. Other products are not tuned."""
-    found: dict[Problem, list[int]] = {}
-    for number, work in enumerate(works_of(graph)):
-        if isinstance(work, Problem) and work.dtype == "f32":
-            found.setdefault(work, []).append(number)
-    return found

@@ -9,23 +9,21 @@ So weights are cold, and inputs lie where the step before left them. Each outcom
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any  # schemes
 
 import numpy as np
 
 from cpu.runtime.machine.host import host
 from cpu.runtime.plural import plural
-from cpu.runtime.processes.worker import CandidateError, Worker
-from graph.calls.compiled import placed
+from cpu.runtime.processes.worker import CandidateError
 from graph.library.kernels import Kernels, object_of
 from graph.model.errors import ModelError
+from graph.trials import LEAST_TURNS, Trials, trials, turns_for
 from search.commands.progress import Stage
 from search.evaluator.interface.errors import CompileError, SchemeError
 from search.evaluator.interface.protocol import CANDIDATE_SECONDS, Evaluator
@@ -38,12 +36,8 @@ from tiling.problem import Problem
 ROUND = 16
 # With less than ENOUGH seconds left only FEW do, so that the round ends in time.
 FEW, ENOUGH = 4, 30.0
-# Turns of a comparison: as many as take so many seconds, within these limits.
-LEAST_TURNS, MOST_TURNS, COMPARING = 5, 15, 4.0
 # A kernel is worth a look at the whole model if it takes this share less in its own steps.
 LEAST_GAIN = 0.01
-# A call of a model in a worker takes seconds at most, and a kernel that hangs is found by this.
-_TURNS_SECONDS = 300.0
 _CHECK_SECONDS = 0.01  # of samples, which nobody reads: the check comes before them
 
 
@@ -65,12 +59,10 @@ def tuned(
     if not steps:
         return schemes
     with (
-        TemporaryDirectory(prefix="tilewright-") as folder,
-        closing(Worker(env=kernels.backend.environment, packages=("graph",))) as worker,
+        trials(kernels.backend.environment) as trying,
         closing(kernels.backend.evaluator(next(iter(steps)))) as checker,
     ):
-        tuning = _Tuning(kernels, steps, schemes, others, files, Path(folder), worker, checker)
-        return tuning.run(budget, progress)
+        return _Tuning(kernels, steps, schemes, others, files, trying, checker).run(budget, progress)
 
 
 class _Tuning:
@@ -83,17 +75,16 @@ class _Tuning:
         schemes: Mapping[Problem, Any],
         others: Mapping[Problem, Sequence[str]],
         files: Callable[[Mapping[Problem, Any]], Mapping[str, bytes]],
-        folder: Path,
-        worker: Worker,
+        trying: Trials,
         checker: Evaluator,
     ) -> None:
         self.kernels, self.backend, self.files = kernels, kernels.backend, files
-        self.folder, self.worker, self.checker = folder, worker, checker
+        self.trying, self.checker = trying, checker
         self.steps = {problem: list(numbers) for problem, numbers in steps.items()}
         self.schemes = dict(schemes)
         self.lists = {problem: list(texts) for problem, texts in others.items() if texts}
         self.tried = {problem: set(in_models.known(self.backend, problem)) for problem in steps}
-        self.made, self.turns = 0, LEAST_TURNS
+        self.turns = LEAST_TURNS
 
     def run(self, budget: float, progress: Callable[[Stage], None]) -> Mapping[Problem, Any]:
         """Rounds, until there is no time for another."""
@@ -105,8 +96,7 @@ class _Tuning:
         except CandidateError as error:
             raise ModelError(f"the model is compiled, and fails where it is timed: {error.reason}") from error
         first = whole = float(np.median(seconds.sum(axis=1)))
-        # Two models, each called twice in a turn.
-        self.turns = max(LEAST_TURNS, min(MOST_TURNS, int(COMPARING / (4 * whole))))
+        self.turns = turns_for(whole)
         # Steps in a branch that these inputs do not take have no time.
         shares = {problem: self.of(problem, seconds) / whole for problem in self.steps}
         shares = {problem: share for problem, share in shares.items() if share}
@@ -155,7 +145,7 @@ class _Tuning:
                 self.is_right(problem, scheme)
             return 1.0
         finally:
-            shutil.rmtree(variant)
+            self.trying.dropped(variant)
         gains = {}
         for problem, scheme in picked.items():
             count = len(self.steps[problem])
@@ -179,14 +169,14 @@ class _Tuning:
         except CandidateError:  # each of them ran with others in its place: all of them together do not
             share = 1.0
         if share < 1:
-            shutil.rmtree(self.base)
+            self.trying.dropped(self.base)
             self.base = variant
             self.schemes |= better
             for problem, scheme in better.items():
                 seconds = after[:, self.steps[problem]].sum(axis=1) / len(self.steps[problem])
                 in_models.choose(self.backend, problem, scheme.text, self.timing(seconds))
             return share
-        shutil.rmtree(variant)
+        self.trying.dropped(variant)
         if len(better) == 1 or time.monotonic() > self.deadline:
             return 1.0
         items = list(better.items())
@@ -217,17 +207,11 @@ class _Tuning:
 
     def placed(self, schemes: Mapping[Problem, Any]) -> Path:
         """The folder of the model with these kernels."""
-        self.made += 1
-        folder = self.folder / str(self.made)
-        placed(folder, self.files(schemes))
-        return folder
+        return self.trying.placed(self.files(schemes))
 
     def timed(self, folders: Sequence[Path]) -> list[np.ndarray]:
         """seconds[turn, step] of each model. Raises CandidateError."""
-        found = self.worker.call(
-            "graph.calls.turns:turns", timeout=_TURNS_SECONDS, folders=list(map(str, folders)), count=self.turns
-        )
-        return [np.array(each) for each in found]
+        return self.trying.timed(folders, self.turns)
 
     def of(self, problem: Problem, seconds: np.ndarray) -> float:
         """The median, over the turns, of the total time of a product's steps."""

@@ -139,6 +139,7 @@ ROOMS = {
     "graph.operators": {"graph.model", "graph.operators.*"},
     "graph.onnx": {"tiling", "tiling.dtypes", "tiling.program", "graph.model", "graph.operators.*"},
     "graph.passes": {"tiling", "tiling.program", "tiling.program.anchors", "tiling.program.rewrite", "graph.model"},
+    "graph.layouts": {"tiling", "tiling.program", "tiling.program.rewrite", "graph.model"},
     "graph.calls": {"cpu.runtime.*", "graph.model"},
     "graph.library": {
         *("tiling.*", "cpu.runtime.*", "search.flow", "search.commands", "search.evaluator.*"),

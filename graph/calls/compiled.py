@@ -36,7 +36,8 @@ class Explained:
     """A step, for readers. flops: of a product. unfused: why the maps after it are not fused.
 
     scheme: of a product's kernel. tuned: whether the scheme was chosen by times inside a model. bytes: of all arrays
-    that it reads and writes, each whole: a gather may touch little of its table.
+    that it reads and writes, each whole: a gather may touch little of its table. layout: what a convolution takes in
+    either layout, and what a conversion takes.
     """
 
     node: str
@@ -47,6 +48,7 @@ class Explained:
     scheme: str = ""
     tuned: bool = False
     bytes: int = 0
+    layout: str = ""
 
 
 class CompiledModel:

@@ -51,16 +51,23 @@ def c_name(text: str) -> str:
 
 
 def files_of(
-    model: Model, made: Library, kernels: Mapping[Work, Kernel], tuned_: frozenset[Problem] = frozenset()
+    model: Model,
+    made: Library,
+    kernels: Mapping[Work, Kernel],
+    tuned_: frozenset[Problem],
+    layouts: Mapping[tuple[str, ...], str],
 ) -> dict[str, bytes]:
-    """The files of a compiled model, by name. tuned_: the products whose kernels tuning chose. Raises as compiling."""
+    """The files of a compiled model, by name. Raises as compiling.
+
+    tuned_: the products whose kernels tuning chose. layouts: for some steps, by their outputs, what layouts take.
+    """
     shared = _compiled(made)
     record = {
         "name": made.name,
         "fingerprint": made.fingerprint,
         "inputs": [[array.name, array.dtype, list(array.shape)] for array in made.inputs],
         "outputs": [[array.name, array.dtype, list(array.shape)] for array in made.outputs],
-        "explained": [asdict(each) for each in explained(model, kernels, tuned_)],
+        "explained": [asdict(each) for each in explained(model, kernels, tuned_, layouts)],
         "arena_bytes": made.arena.bytes,
         "arena_least": made.arena.least,
         "weight_bytes": made.weight_bytes,
@@ -82,16 +89,24 @@ def files_of(
     }
 
 
-def explained(model: Model, kernels: Mapping[Work, Kernel], tuned_: frozenset[Problem]) -> list[Explained]:
+def explained(
+    model: Model,
+    kernels: Mapping[Work, Kernel],
+    tuned_: frozenset[Problem],
+    layouts: Mapping[tuple[str, ...], str],
+) -> list[Explained]:
     """What each step computes, and with which kernel."""
     found = []
     for step in kernel_steps(model.steps):
+        layout = layouts.get(step.outputs, "")
         whole = sum(bytes_of(model.arrays[name]) for name in dict.fromkeys((*step.inputs, *step.outputs)))
         if isinstance(step.work, Problem):
             work, scheme = step.work, kernels[step.work].scheme
-            found.append(Explained(step.node, step.text, True, work.flops, step.unfused, scheme, work in tuned_, whole))
+            found.append(
+                Explained(step.node, step.text, True, work.flops, step.unfused, scheme, work in tuned_, whole, layout)
+            )
         else:
-            found.append(Explained(step.node, step.text, False, 0, step.unfused, bytes=whole))
+            found.append(Explained(step.node, step.text, False, 0, step.unfused, bytes=whole, layout=layout))
     return found
 
 

@@ -8,7 +8,6 @@ Read in this order:
     strided   products that read arrays in place
     group     other maps, joined with their readers
     narrow    products of bytes and of bf16, taken out of programs
-    layouts   the order of channels
     joins     arrays that are laid side by side
     in_place  where arrays lie in longer ones
     memory    where the other arrays lie

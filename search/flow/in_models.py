@@ -1,12 +1,14 @@
 """Measurements of kernels inside whole models: weights are cold, and inputs lie where the step before left them.
 
-The fastest kernel by itself may not be the fastest in a model. So these records have keys of their own.
+The fastest kernel by itself may not be the fastest in a model. So these records have keys of their own. So have the
+times of steps in either layout, and the layouts that were chosen by them.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from cpu.runtime.compiler.toolchain import find_compiler
 from microkernels.scores.database import ignore
 from search.evaluator.cpu.backend import CpuBackend
 from search.evaluator.interface.errors import is_worth_another_try
@@ -17,6 +19,8 @@ from tiling.problem import Problem
 from tiling.scheme.specifiers import SchemeError
 
 _CONDITIONS = "in a model"
+_STEP = "a step"  # its kernel is the one that the model has now, whichever scheme that is
+_LAYOUTS = "layouts"
 
 
 def known(backend: CpuBackend, problem: Problem) -> dict[str, Timing | str]:
@@ -57,3 +61,32 @@ def choose(backend: CpuBackend, problem: Problem, scheme: str, timing: Timing | 
 
 def _key(backend: CpuBackend, problem: Problem) -> store.Key:
     return replace(backend.key(backend.problem(problem)), conditions=_CONDITIONS)
+
+
+def steps(backend: CpuBackend) -> dict[tuple[str, str], Timing]:
+    """What steps took in models, in the layout that they had there, by operator and text. Raises StoreError."""
+    return store.timings(_step(backend, "", ""), "")
+
+
+def record_step(backend: CpuBackend, op: str, text: str, timing: Timing) -> None:
+    """Keeps what a step took, at once. Raises StoreError."""
+    store.record(_step(backend, op, text), "", timing)
+
+
+def layouts(backend: CpuBackend, model: str) -> str | None:
+    """The layouts that were chosen for a model by the times of whole models. Raises StoreError."""
+    found = store.choice(_step(backend, _LAYOUTS, model), _LAYOUTS)
+    return found.scheme if found else None
+
+
+def choose_layouts(backend: CpuBackend, model: str, layouts: str) -> None:
+    """Keeps the layouts of a model. Raises StoreError."""
+    store.choose(_step(backend, _LAYOUTS, model), _LAYOUTS, layouts, None)
+
+
+def _step(backend: CpuBackend, op: str, text: str) -> store.Key:
+    """The key of a step, with the algorithm, since kernels of others take other times."""
+    target, compiler = backend.target, find_compiler()
+    conditions = " ".join((_CONDITIONS, _STEP, target.algorithm))
+    known = f"{compiler.kind} {compiler.version}"
+    return store.Key(target.machine, target.isa, known, op, text, target.threads, conditions)

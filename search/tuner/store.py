@@ -152,6 +152,25 @@ def measured(key: Key) -> dict[str, Timing | str]:
     return found
 
 
+def timings(key: Key, scheme: str) -> dict[tuple[str, str], Timing]:
+    """The timings of one scheme for all operators and shapes, under the rest of `key`. Raises StoreError."""
+    fingerprint, isa, compiler, version, _, _, threads = key.columns
+    with connect(_SCHEMA) as connection:
+        rows = connection.execute(
+            "SELECT op, shape, samples, peak_gflops FROM schemes WHERE fingerprint = ? AND isa = ? AND compiler = ? AND"
+            f" version = ? AND threads = ? AND scheme = ? AND {_TIMED} AND reason IS NULL",
+            (fingerprint, isa, compiler, version, threads, scheme),
+        ).fetchall()
+    found, wrong = {}, []
+    for op, shape, *columns in rows:
+        try:
+            found[op, shape] = _stored(*columns)[0]
+        except RecordError as error:
+            wrong.append(f"{str(shape)[:80]!r}: {error}")
+    ignore(wrong)
+    return found
+
+
 def _outcome(samples: object, peak_gflops: object, reason: object) -> Timing | str:
     if reason is None:
         return _stored(samples, peak_gflops)[0]

@@ -18,7 +18,9 @@ from onnx.reference import ReferenceEvaluator
 
 from cpu.runtime.processes.worker import CandidateError
 from graph import tuning
-from graph.plan import Plan, products_of, works_of
+from graph.library.kernels import products_of
+from graph.plan import Plan
+from graph.variant import works_of
 from microkernels.scores.database import FILE_NAME
 from search.flow import in_models
 from search.tuner import store

@@ -14,9 +14,8 @@ from graph.model.language import Copy
 from graph.onnx.read import read
 from graph.passes.in_place import joined_in_place
 from graph.passes.joins import joins_of
-from graph.passes.layouts import with_layouts
 from graph.passes.waits import Touch
-from tests.support.models.choices import choices_with
+from tests.support.models.choices import choices_with, laid_out
 from tests.support.models.onnx_models import model, whole
 from tiling.program.infer import sized
 from tiling.program.read import read as read_program
@@ -236,7 +235,7 @@ def test_columns_hold_the_right_numbers(monkeypatch, name, images):
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_columns_are_not_copied(name):
-    steps = joined_in_place(with_layouts(fused(read(columns(name, 1))), last_is_faster)).steps
+    steps = joined_in_place(laid_out(fused(read(columns(name, 1))), last_is_faster)).steps
     assert sum(step.node in "cdeg" and "conv" not in step.text for step in steps) == COLUMNS[name][-1]
 
 

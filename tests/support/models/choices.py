@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+from graph.layouts.choice import channels_last
+from graph.layouts.costs import Costs
+from graph.layouts.rewrite import with_layouts
 from search.flow import ahead
 
 
@@ -13,3 +16,8 @@ def choices_with(seconds):
         return {problem: replace(choice, seconds=seconds(problem)) for problem, choice in found.items()}
 
     return choices
+
+
+def laid_out(model, seconds):
+    """The model in the layouts that take the least time if convolutions take these seconds."""
+    return with_layouts(model, channels_last(model, Costs(seconds)))

@@ -14,8 +14,7 @@ from graph.library.build import fused
 from graph.onnx.read import read
 from graph.passes import in_place
 from graph.passes.in_place import joined_in_place
-from graph.passes.layouts import with_layouts
-from tests.support.models.choices import choices_with
+from tests.support.models.choices import choices_with, laid_out
 from tests.support.models.onnx_reference import onnx_outputs
 from tests.support.models.random_graphs.graphs import Drawn, random_graph
 from tests.support.models.steps import outputs_of
@@ -36,7 +35,7 @@ def check(found: list[np.ndarray], drawn: Drawn, seed: int) -> None:
 def check_steps(seed: int) -> None:
     """What reading, fusing, grouping, layouts and joins make of a model, without a compiler."""
     drawn = random_graph(Random(seed), 10)
-    model = joined_in_place(with_layouts(fused(read(drawn.model)), times(Random(seed))))
+    model = joined_in_place(laid_out(fused(read(drawn.model)), times(Random(seed))))
     check(outputs_of(model, drawn.feeds), drawn, seed)
 
 

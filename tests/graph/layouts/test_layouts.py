@@ -11,10 +11,11 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from graph import compile_model, plan
+from graph.layouts.choice import RATE
+from graph.layouts.cut import Cut
 from graph.library.build import fused
 from graph.onnx.read import read
-from graph.passes.layouts import RATE, _Cut, with_layouts
-from tests.support.models.choices import choices_with
+from tests.support.models.choices import choices_with, laid_out
 from tests.support.models.onnx_models import model, residual_network, whole
 from tiling.epilogue import fused as with_epilogue
 from tiling.operators import conv2d, in_layout
@@ -33,7 +34,7 @@ def first_is_faster(problem):
 
 def layouts(given, seconds, dims=None):
     """The layout of each convolution, and how many steps only lay arrays out."""
-    steps = with_layouts(fused(read(given, dims or {})), seconds).steps
+    steps = laid_out(fused(read(given, dims or {})), seconds).steps
     convolutions = [s.work.layout for s in steps if isinstance(s.work, Problem) and s.work.op != "matmul"]
     return convolutions, sum(step.node == "layout" for step in steps)
 
@@ -146,8 +147,8 @@ def test_where_channels_first_are_as_fast_nothing_changes():
         node("Conv", ["b", "w"], ["y"], "y"),
     ]
     given = fused(read(model(nodes, {"x": [1, 8, 16, 16]}, ["y"], {"w": whole(1, 8, 8, 1, 1)})))
-    assert with_layouts(given, lambda problem: 1.0) is given
-    assert with_layouts(given, first_is_faster) is given
+    assert laid_out(given, lambda problem: 1.0) is given
+    assert laid_out(given, first_is_faster) is given
 
 
 def test_windows_are_read_where_channels_last_make_vectors_of_them():
@@ -170,7 +171,7 @@ def test_a_transposition_that_the_layout_makes_is_no_step(monkeypatch):
         node("Add", ["y", "y"], ["z"]),
     ]
     given = model(nodes, {"x": [2, 9, 8, 3]}, ["z"], {"w": whole(1, 16, 3, 3, 3), "shape": np.array([2, 72, 16])})
-    chosen = with_layouts(fused(read(given, {})), lambda problem: 1.0)
+    chosen = laid_out(fused(read(given, {})), lambda problem: 1.0)
     assert [step.node.partition(":")[0] for step in chosen.steps] == ["1", "4"]
     monkeypatch.setattr(plan, "choices", choices_with(last_is_faster))
     x = whole(2, 2, 9, 8, 3)
@@ -182,6 +183,14 @@ def test_a_gain_below_the_cost_of_the_conversions_is_left():
     given = model([node("Conv", ["x", "w"], ["y"], "a")], {"x": [1, 8, 16, 16]}, ["y"], {"w": whole(1, 8, 8, 1, 1)})
     moving = 2 * 4 * 8 * 16 * 16 / RATE
     for share, expected in ((0.9, (["nchw"], 0)), (1.1, (["nhwc"], 2))):
+        assert layouts(given, lambda p, s=share: 0.0 if p.layout == "nhwc" else s * moving) == expected
+
+
+def test_a_conversion_for_two_convolutions_costs_once():
+    nodes = [node("Conv", ["x", weights], [name], name) for name, weights in ("aw", "bv")]
+    given = model(nodes, {"x": [1, 8, 16, 16]}, ["a", "b"], {"w": whole(1, 8, 8, 1, 1), "v": whole(2, 8, 8, 1, 1)})
+    moving = 4 * 8 * 16 * 16 / RATE
+    for share, expected in ((1.4, (["nchw"] * 2, 0)), (1.6, (["nhwc"] * 2, 3))):
         assert layouts(given, lambda p, s=share: 0.0 if p.layout == "nhwc" else s * moving) == expected
 
 
@@ -199,16 +208,27 @@ costs = st.integers(0, 20)
 @given(st.data(), st.integers(1, 5))
 def test_the_choice_is_the_least_sum(data, count):
     sides = [(data.draw(costs), data.draw(costs)) for _ in range(count)]
-    pairs = {(i, j): data.draw(costs) for i in range(count) for j in range(i) if data.draw(st.booleans())}
-    cut = _Cut(count)
+    pairs = {
+        (i, j): (data.draw(costs), data.draw(costs)) for i in range(count) for j in range(i) if data.draw(st.booleans())
+    }
+    steps = st.lists(st.integers(0, count - 1), min_size=1)
+    converted = data.draw(st.lists(st.tuples(st.integers(0, count + 1), steps, costs, costs), max_size=3))
+    cut = Cut(count)
     for step, (first, last) in enumerate(sides):
         cut.costs(step, first=first * 1e-6, last=last * 1e-6)
-    for (one, other), cost in pairs.items():
-        cut.differs(one, other, cost * 1e-6)
+    for (writer, reader), (to_first, to_last) in pairs.items():
+        cut.differs(writer, reader, to_first=to_first * 1e-6, to_last=to_last * 1e-6)
+    for writer, readers, to_first, to_last in converted:
+        place = writer if writer < count else cut.first
+        cut.converted(place, readers, to_first=to_first * 1e-6, to_last=to_last * 1e-6)
 
     def total(choice):
-        own = sum(sides[step][is_last] for step, is_last in enumerate(choice))
-        return own + sum(cost for (one, other), cost in pairs.items() if choice[one] != choice[other])
+        found = sum(sides[step][is_last] for step, is_last in enumerate(choice))
+        found += sum(cost[choice[j]] for (i, j), cost in pairs.items() if choice[i] != choice[j])
+        for writer, readers, *cost in converted:
+            is_last = writer < count and choice[writer]
+            found += cost[not is_last] * any(choice[reader] != is_last for reader in readers)
+        return found
 
     every = {choice: total(choice) for choice in every_choice((False, True), repeat=count)}
     found = tuple(step in cut.last() for step in range(count))
