@@ -1,0 +1,54 @@
+"""The pass that computes several rows in step."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+import cpu.passes.program.interleave_rows as interleave_rows
+from cpu.reference.programs import evaluate
+from tests.support.programs.programs import after, inputs_of, interpreted
+from tiling.loops.language import For
+from tiling.loops.walk import walk
+from tiling.program.infer import sized
+from tiling.program.read import read
+
+LARGE = interleave_rows.MOST_IN_CACHE
+
+
+def first_step(text, **shapes):
+    """The step of the first loop, which walks rows."""
+    kernel = after("interleave rows", text, **shapes)
+    return next(s for s in walk(kernel.body) if isinstance(s, For)).step
+
+
+@pytest.mark.parametrize(
+    "text, shapes, step",
+    [
+        ("y[i] = sum[j] x[i,j]", {"x": (LARGE // 512, 1024)}, 2),
+        ("y[i] = sum[j] x[i,j] * x[i,j]", {"x": (LARGE // 512, 1024)}, 2),
+        ("y[i] = sum[j] x[i,j]", {"x": (LARGE // 1024, 1024)}, 1),  # a cache holds it
+        ("y[i] = max[j] x[i,j]", {"x": (LARGE // 512, 1024)}, 1),
+        ("y[i] = sum[j] x[i,j] * z[i,j]", {"x": (LARGE // 512, 1024), "z": (LARGE // 512, 1024)}, 1),
+        ("y[i] = sum[j] x[i,j]", {"x": (LARGE // 512 + 1, 1024)}, 1),  # a row would be left over
+    ],
+)
+def test_rows_of_a_large_array_that_are_only_summed_go_by_two(text, shapes, step):
+    assert first_step(text, **shapes) == step
+
+
+def test_parts_of_a_long_sum_go_by_two():
+    assert first_step("y[] = sum[i] x[i]", x=(2 * LARGE,)) == 2
+
+
+@pytest.mark.parametrize("text", ["y[i] = sum[j] x[i,j]", "y[i] = sum[j] x[i,j] * x[i,j]"])
+@pytest.mark.parametrize("columns", [64, 128, 1024])
+def test_sums_by_two_are_exact(text, columns, monkeypatch):
+    monkeypatch.setattr(interleave_rows, "MOST_IN_CACHE", 1)
+    program = sized(read(text), {}, {"x": (6, columns)})
+    arrays = inputs_of(program, Random(columns))
+    kernel = after("interleave rows", text, x=(6, columns))
+    assert any(isinstance(s, For) and (s.name, s.step) == ("i", 2) for s in walk(kernel.body))
+    np.testing.assert_array_equal(interpreted(program, kernel, arrays)["y"], evaluate(program, arrays)["y"])
