@@ -23,11 +23,16 @@ from tiling.tensor import Tensor
 # it.
 PAIR = 2
 
-# The share of the ways that data can use from L2 on, where physical addresses choose the set. Pages do not lie evenly
+# The share of the ways that data can use in L2, where physical addresses choose the set. Pages do not lie evenly
 # over the sets, and code, stack, page tables and prefetched lines take room too. For 24 layers in f32 on Sapphire
 # Rapids the scheme predicted to be the fastest reached 0.966 of the best speed with a share of 1, and 0.976 with 0.8 or
 # 0.7.
 USABLE = 0.8
+
+# The same share from the third level on, which other cores fill too, in a cloud those of other machines. A virtual
+# Zen 5 with 2 of 8 cores reports 32 MB. Random lines stay in 8 to 12 MB of it, and lines of 16 to 20 MB that are read
+# in order come twice as fast as from memory (docs/decisions/058).
+USABLE_SHARED = 0.5
 
 
 @dataclass(frozen=True)
@@ -48,23 +53,24 @@ class Geometry:
         return self.sets * self.ways * self.line
 
 
-def geometry(caches: tuple[CacheLevel, ...], level: int, threads: int, usable: float = USABLE) -> Geometry:
+def geometry(caches: tuple[CacheLevel, ...], level: int, threads: int, ideal: bool = False) -> Geometry:
     """The share of `caches[level]` that one of `threads` busy cores has.
 
-    Cores that share a cache get equal parts of its ways. From L2 on only a share `usable` of the ways counts. From the
-    third level on a cache consists of slices, and a hash of the address chooses slice and set (Intel since Sandy
-    Bridge, AMD Zen), so strides do not hurt there.
+    Cores that share a cache get equal parts of its ways. In L2 only a share `USABLE` of the ways counts, from the third
+    level on `USABLE_SHARED`; in an ideal cache all. From the third level on a cache consists of slices, and a hash of
+    the address chooses slice and set (Intel since Sandy Bridge, AMD Zen), so strides do not hurt there.
     """
     cache = caches[level]
     sharers = max(1, min(threads, cache.shared_by))
     ways = cache.ways or max(1, cache.bytes // cache.line)
     sets = max(1, cache.bytes // (cache.line * ways))
-    return Geometry(sets, ways / sharers * (usable if level else 1), cache.line, cache.ways == 0 or level >= 2)
+    share = 1.0 if ideal else (1.0, USABLE, USABLE_SHARED)[min(level, 2)]
+    return Geometry(sets, ways / sharers * share, cache.line, cache.ways == 0 or level >= 2)
 
 
-def geometries(machine: Machine, threads: int, usable: float = USABLE) -> tuple[Geometry, ...]:
+def geometries(machine: Machine, threads: int, ideal: bool = False) -> tuple[Geometry, ...]:
     """One core's share of every cache of the machine."""
-    return tuple(geometry(machine.caches, level, threads, usable) for level in range(len(machine.caches)))
+    return tuple(geometry(machine.caches, level, threads, ideal) for level in range(len(machine.caches)))
 
 
 @dataclass(frozen=True)

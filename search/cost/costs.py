@@ -40,6 +40,9 @@ class Costs:
     # On Sapphire Rapids that is 3.5 to 4 cycles a line of x, 2 to 9 a line of weights and 4 a line of y (952 schemes of
     # 24 layers in f32, least squares).
     not_prefetched: float = 0.5
+    # The same share of an x that comes from memory without a prefetch: each line is waited for, so more shows than its
+    # transfer takes.
+    from_memory: float = 3.0
     # The share of L2's bandwidth from which on data comes in time without a prefetch. Zen 5's L3 has 0.42, and what it
     # sends shows no more than other data. Sapphire Rapids' L3, behind a mesh, has 0.18 (docs/decisions/054).
     in_time: float = 1 / 3

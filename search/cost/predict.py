@@ -15,10 +15,12 @@ from math import gcd, prod
 from microkernels.tile.isa import isa_named
 from microkernels.tile.microkernel import Microkernel, microkernel_of
 from microkernels.tile.transpose import blocks, transposition
+from search.cost.cache_conflicts import geometries
 from search.cost.costs import COSTS, Costs
 from search.cost.visits import changes_of_tile, sweeps, trips_of
 from search.cost.volume import Traffic, Volumes, tasks
 from tiling.arrays.access import access_of
+from tiling.loops.lowering.prefetch import Piece
 from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
 from tiling.loops.lowering.stream_plan import may_stream, outgrows
 from tiling.machine import Machine
@@ -33,8 +35,9 @@ from tiling.scheme.scheme import Scheme
 #   levels  = for each cache, bytes into it / bandwidth of the memory that they come from. From beyond L2 that takes
 #             1 + `sweep` times as long for each row dim inside a loop over the vectorised channels.
 #   seconds = max(core, levels) + `exposed` · (the other parts) + `start`
-#             + (`not_prefetched` - `exposed`) · (data from beyond L2 that no tile prefetches, where it is not the
-#               slowest part and comes from a memory slower than `in_time` · L2)
+#             + (data from beyond L2 that no tile prefetches, where it is not the slowest part and comes from a memory
+#               slower than `in_time` · L2), times (a share - `exposed`): `not_prefetched`, or `from_memory` of an x
+#               that lies beyond the last cache. Of an output there, nothing: no tile waits for its stores.
 #             + `reshape` · (changes of tiles), for matrix instructions
 #
 # Overlap is not complete, so a share `exposed` of every other part shows; for matrix instructions it is `in_tiles`.
@@ -114,6 +117,11 @@ class Predictor:
         narrow = isa_named(machine.isa).narrow_to(problem.output_dtype)
         self._in_line = narrow.in_line if narrow else 1
         self._names = dict(zip("xwy", (tensor.name for tensor in problem.tensors)))
+        shares = geometries(machine, threads)
+        self._l2 = shares[min(1, len(shares) - 1)].bytes
+        # Streamed outputs leave the last cache to the inputs.
+        inputs = sum(tensor.elements * self.access.bytes_of(tensor) for tensor in problem.tensors[:2])
+        self._kept = inputs <= shares[-1].bytes
         self._outgrows = outgrows(problem, machine.caches[-1].bytes)
         # peak FLOP/s = pipes · lanes · 2 · clock
         self._cycle = costs.pipes * machine.lanes * 2 / machine.peak
@@ -136,12 +144,12 @@ class Predictor:
         seconds = slowest + exposed * rest + start
         if self.access.by_matrix:
             seconds += self.costs.reshape * changes_of_tile(scheme) * share * self._cycle
-        late = self._late(traffic, movement, stream, slowest)
+        late = self._late(traffic, movement, stream, slowest, exposed)
         if sum(late.values()) > NOTICED * seconds:
-            early = {self._names[array] for array in prefetched(plan_prefetches(scheme, stream))}
-            seconds += (self.costs.not_prefetched - exposed) * sum(
-                part for tensor, part in late.items() if tensor not in early
-            )
+            plans = plan_prefetches(scheme, stream)
+            gone = {piece.array for plan in plans for piece in plan.pieces if not self._stays(piece)}
+            early = {self._names[array] for array in prefetched(plans) - (gone & {"x"})}
+            seconds += sum(part for tensor, part in late.items() if tensor not in early)
         return Prediction(
             seconds, compute, overhead, traffic, movement, parts, share * self.threads, start, self.threads
         )
@@ -153,23 +161,36 @@ class Predictor:
         return not self.access.transposed_output and all(width % line == 0 for width in (y.shape[-1], *tiles))
 
     def _late(
-        self, traffic: tuple[Traffic, ...], movement: tuple[float, ...], stream: bool, slowest: float
+        self,
+        traffic: tuple[Traffic, ...],
+        movement: tuple[float, ...],
+        stream: bool,
+        slowest: float,
+        exposed: float,
     ) -> dict[str, float]:
-        """For each tensor, the seconds of `movement` in which it comes from beyond L2.
+        """For each tensor, the seconds that show besides where it comes from beyond L2 and is not prefetched.
 
         Streamed outputs are left out, since nothing waits for them. So is the slowest part, which counts whole anyway,
         and what a memory sends that is nearly as fast as L2.
         """
         late: dict[str, float] = {}
-        caches = self.machine.caches
+        caches, output = self.machine.caches, self.problem.output.name
         rates = [*(cache.bandwidth for cache in caches[1:]), self.machine.memory_bandwidth]
-        for moved, seconds, rate in list(zip(traffic, movement, rates))[1:]:
-            if rate >= self.costs.in_time * rates[0]:
+        for level, (moved, seconds, rate) in enumerate(zip(traffic, movement, rates)):
+            if not level or rate >= self.costs.in_time * rates[0]:
                 continue
+            beyond = level + 1 == len(caches) and not self.access.lanewise and not (stream and self._kept)
+            shares = {self._names["x"]: self.costs.from_memory, output: exposed} if beyond else {}
             for tensor, amount in moved.moved:
-                if amount and seconds < slowest and not (stream and tensor == self.problem.output.name):
-                    late[tensor] = late.get(tensor, 0.0) + seconds * amount / moved.total
+                if amount and seconds < slowest and not (stream and tensor == output):
+                    share = shares.get(tensor, self.costs.not_prefetched) - exposed
+                    late[tensor] = late.get(tensor, 0.0) + share * seconds * amount / moved.total
         return late
+
+    def _stays(self, piece: Piece) -> bool:
+        """Whether a piece that tiles prefetch stays in L2 until its turn, beside this piece and the outputs stored."""
+        size, array = self.access.bytes_of, self.access.packed if piece.array == "w" else self.problem.broadcast
+        return 2 * piece.elements * size(array) + piece.outputs * size(self.problem.output) <= self._l2
 
     def kernel(self, tile: Mapping[str, int]) -> tuple[Microkernel, float]:
         """The microkernel of a register tile (units per dim) and its score."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from search.cost.cache_conflicts import USABLE, CacheConflicts, Geometry, cache_conflicts, geometries
+from search.cost.cache_conflicts import CacheConflicts, Geometry, cache_conflicts, geometries
 from tiling.arrays.access import access_of
 from tiling.arrays.footprint import read_share
 from tiling.loops.lowering.nest import Loop, Node, RegisterTile, Staged, nest_of
@@ -74,18 +74,18 @@ class Volumes:
     """The traffic of schemes for one problem, machine and number of threads. Remembers the cache conflicts of tiles.
 
     resident: whether the problem is computed again and again, so that a cache which holds all of it moves nothing.
-    False counts the first, cold call. usable: the share of the ways that data can use from L2 on; 1 in an ideal cache.
+    False counts the first, cold call. ideal: whether data can use all ways of all caches.
     """
 
     def __init__(
-        self, problem: Problem, machine: Machine, threads: int = 1, resident: bool = True, usable: float = USABLE
+        self, problem: Problem, machine: Machine, threads: int = 1, resident: bool = True, ideal: bool = False
     ):
         self.problem = problem
         self.access = access_of(problem)
         self.threads = threads
         self.resident = resident
         self._levels = tuple(cache.name for cache in machine.caches)
-        self._caches: tuple[Geometry, ...] = geometries(machine, threads, usable)
+        self._caches: tuple[Geometry, ...] = geometries(machine, threads, ideal)
         self._dims = tuple(dim for dim, _ in problem.dims)
         self._reduced = tuple(place for place, dim in enumerate(self._dims) if dim in problem.reductions)
         self._place = {dim: place for place, dim in enumerate(self._dims)}

@@ -309,6 +309,46 @@ def test_pixels_and_outputs_that_lie_apart_are_prefetched():
     assert [prefetched(plan_prefetches(scheme)) for scheme in schemes] == [{"y"}, {"x"}]
 
 
+def test_an_x_from_memory_is_waited_for_unless_it_is_prefetched_in_time():
+    """P2 of ResNet-50 for 8 images, whose x and y no last cache holds: where the halves of the channels are split."""
+    problem = conv2d(n=8, c=64, h=56, w=56, k=256, r=1, s=1)
+    costs = replace(COSTS, from_memory=COSTS.from_memory + 1)
+    whole, found = {}, {}
+    for loops in ("T(n,8) T(h,56) T(k,2) T(w,4)", "T(n,8) T(k,2) T(h,56) T(w,4)", "T(k,2) T(n,8) T(h,56) T(w,4)"):
+        scheme = parse(problem, f"{loops} T(k,4) S(y) T(c,64) U(w,14) U(k,2) V(k,16)")
+        base, more = (predict(scheme, MACHINE, lambda kernel: 0.9, costs=chosen) for chosen in (COSTS, costs))
+        assert base.compute + base.overhead > max(base.movement)
+        x = base.movement[2] * base.traffic[2].of("x") / base.traffic[2].total
+        whole[loops], found[loops] = x, more.seconds - base.seconds
+    in_time, too_early, never = found
+    assert found[in_time] == pytest.approx(0)
+    # Half an image is prefetched before anyone reads it, and leaves L2 by the outputs that are stored meanwhile.
+    assert found[too_early] == pytest.approx(whole[too_early])
+    assert found[never] == pytest.approx(whole[never]) and whole[never] > 1.5 * whole[too_early]
+
+
+def test_stores_to_memory_are_not_waited_for():
+    problem = conv2d(n=8, c=64, h=56, w=56, k=256, r=1, s=1)
+    scheme = parse(problem, "T(n,8) T(h,56) T(w,4) T(k,8) S(y) T(c,64) U(w,14) U(k,2) V(k,16)")
+    found = predict(scheme, MACHINE, lambda kernel: 0.9)
+    core = found.compute + found.overhead
+    assert found.traffic[2].of("y") > 0.8 * found.traffic[2].total and core > max(found.movement)
+    w = found.movement[2] * found.traffic[2].of("w") / found.traffic[2].total
+    shown = core + COSTS.exposed * sum(found.movement)
+    assert found.seconds == pytest.approx(shown + (COSTS.not_prefetched - COSTS.exposed) * w)
+
+
+@pytest.mark.parametrize("size, waits", [(400, False), (600, True)])
+def test_outputs_that_are_streamed_leave_the_last_cache_to_x(size, waits):
+    problem = conv2d(c=16, h=size, w=size, k=64, r=1, s=1)  # 10 and 23 MB of x, 41 and 92 MB of outputs
+    scheme = parse(problem, f"T(k,2) T(h,{size}) T(w,{size // 10}) S(y) T(c,16) U(w,10) U(k,2) V(k,16)")
+    costs = replace(COSTS, from_memory=COSTS.from_memory + 1)
+    far = replace(MACHINE, memory_bandwidth=60e9, stream_bandwidth=60e9)
+    base, more = (predict(scheme, far, lambda kernel: 0.9, costs=chosen) for chosen in (COSTS, costs))
+    assert base.traffic[1].of("y") == 0 and base.compute + base.overhead > max(base.movement)
+    assert (more.seconds > base.seconds) is waits
+
+
 SWEPT = {
     "T(h,28) T(w,14) T(c,6)": 0,
     "T(h,28) T(c,6) T(w,14)": 1,

@@ -5,7 +5,7 @@ from statistics import median
 
 import pytest
 
-from search.cost.cache_conflicts import USABLE, cache_conflicts, geometries
+from search.cost.cache_conflicts import USABLE, USABLE_SHARED, cache_conflicts, geometries
 from search.cost.volume import tasks, traffic
 from search.space.sample import random_schemes
 from tests.support.search.cache_simulator import moved_bytes
@@ -131,7 +131,7 @@ def test_cache_conflicts_of_a_strided_tile():
 
 
 def test_a_shared_cache_is_divided_among_threads():
-    sizes = [L1.bytes, USABLE * L2.bytes, USABLE * L3.bytes]
+    sizes = [L1.bytes, USABLE * L2.bytes, USABLE_SHARED * L3.bytes]
     assert [g.bytes for g in geometries(MACHINE, 1)] == pytest.approx(sizes)
     assert [g.bytes for g in geometries(MACHINE, 2)] == pytest.approx([*sizes[:2], sizes[2] / 2])
     assert geometries(MACHINE, 64)[2].bytes == pytest.approx(sizes[2] / 2)

@@ -19,7 +19,7 @@ from cpu.codegen.emit import emit
 from cpu.kernel.arguments import aligned_empty
 from cpu.runtime.compiler.library import load
 from microkernels.tile.forms import Isa
-from search.cost.cache_conflicts import USABLE, geometries
+from search.cost.cache_conflicts import geometries
 from search.cost.volume import Volumes
 from tiling.arrays.access import access_of
 from tiling.machine import Machine
@@ -67,7 +67,7 @@ def compare(
     """
     # About 20 ns a load or store.
     problem = scheme.problem
-    here, ideal = (Volumes(problem, machine, usable=share).traffic(scheme) for share in (USABLE, 1.0))
+    here, ideal = (Volumes(problem, machine, ideal=whole).traffic(scheme) for whole in (False, True))
     compulsory = sum(t.elements for t in problem.tensors) * access_of(problem).element_bytes
     return tuple(
         Moved(t.level, t.total, counted[t.level], True, compulsory)
@@ -87,7 +87,7 @@ def simulate(scheme: Scheme, machine: Machine, isa: Isa) -> tuple[int, ...]:
     arrays = [
         aligned_empty((elements,)) for elements in (problem.tensors[0].elements, source.packed, problem.output.elements)
     ]
-    caches = geometries(machine, threads=1, usable=1)
+    caches = geometries(machine, threads=1, ideal=True)
     line = machine.caches[0].line
     lines = np.zeros(sum(int(c.sets * c.ways) for c in caches), np.uint64)
     library.trace_begin(

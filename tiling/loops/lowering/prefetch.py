@@ -51,6 +51,7 @@ class Piece:
     The tiles of each iteration prefetch the next piece into L2, since the first tile to read it would wait for all of
     it. A tile prefetches `lines` in every step at which the loop variable `dim` is a multiple of `every`. Where `dim`
     is "", it does so in every step. The piece after a worker's last one is another worker's, or nobody's.
+    outputs: elements of y that an iteration stores, while it prefetches the next piece.
     """
 
     array: str
@@ -59,6 +60,7 @@ class Piece:
     lines: int
     dim: str
     every: int
+    outputs: int
 
 
 def pieces(problem: Problem, tile: Around) -> tuple[Piece, ...]:
@@ -330,4 +332,5 @@ def _spread(problem: Problem, tile: Around, array: str, place: int, elements: in
         while 2 * every * a_step <= 1 and 2 * every <= looping[-1].trips:
             every *= 2
     dim = looping[-1].dim if every > 1 else ""
-    return Piece(array, tile.outer[place], elements, ceil(a_step), dim, every * looping[-1].step if dim else 1)
+    stored = prod(covered[d] for d in problem.output.dims)
+    return Piece(array, tile.outer[place], elements, ceil(a_step), dim, every * looping[-1].step if dim else 1, stored)
