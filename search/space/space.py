@@ -32,6 +32,9 @@ TILES, THOROUGH, FEW = 12, 2, 4
 MOST_ORDERS = 48
 # The factor on an estimated score: a tile must not win because it was never measured.
 UNMEASURED = 0.95
+# Candidates within this factor of the fastest are predicted alike, and so many more than the first of each body are
+# measured early. Loops of one body that an earlier model took for equal were 1.4 times apart (docs/decisions/058).
+ALIKE, NEAR_TIES = 1.005, 4
 
 # For each level of the nest, innermost level first: its dims, outermost loop first.
 Orders = tuple[tuple[str, ...], ...]
@@ -125,16 +128,20 @@ def shortlist(ranked: tuple[Candidate, ...], count: int) -> tuple[Candidate, ...
     """The first `count` candidates to measure: the best of each body of S(output), with and without S(x), first.
 
     Neighbours in the ranking often differ in an outer loop only, and run equally fast. The model is least sure of the
-    body and of the use of a copy, so a measurement is best spent on another body.
+    body and of the use of a copy, so a measurement is best spent on another body. Candidates that are predicted like
+    the fastest stand among them, whatever their bodies: the model cannot tell them apart, and a clock can.
     """
     seen: dict[tuple[object, ...], int] = {}
-    turns = []
+    turns, ties = [], 0
     for place, candidate in enumerate(ranked):
         scheme = candidate.scheme
         staged = any(isinstance(s, Stage) for s in scheme.specifiers[: scheme.accumulators_at])
         body = (scheme.specifiers[scheme.accumulators_at :], tuple(scheme.branches.items()), staged)
         seen[body] = seen.get(body, 0) + 1
-        turns.append((seen[body], place))
+        alike = candidate.prediction.seconds <= ALIKE * ranked[0].prediction.seconds
+        tie = alike and seen[body] > 1 and ties < NEAR_TIES
+        ties += tie
+        turns.append((1 if tie else seen[body], place))
     return tuple(ranked[place] for _, place in sorted(turns)[:count])
 
 

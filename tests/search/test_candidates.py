@@ -18,8 +18,10 @@ from search.space.parts import part_counts
 from search.space.plan import core_splits, plans
 from search.space.registers import RegisterTile, register_tiles
 from search.space.sample import random_schemes
-from search.space.space import Candidate, candidates, in_order, shortlist
+from search.space.space import ALIKE, NEAR_TIES, Candidate, candidates, in_order, shortlist
+from search.tuner.tune import tune
 from tests.support.search.model_cases import CATALOG, DEPTHWISE, L1, LAYERS, MACHINE, check_scheme, layer
+from tiling.machine import Timing
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.grouped import grouped2d
 from tiling.rewrite.parts import in_parts, scheme_from_parts, scheme_in_parts, shared_sum
@@ -171,11 +173,14 @@ def test_a_balanced_split_comes_before_those_of_fewer_tasks():
     assert core_splits(problem, tile, 2) == ((("k", 589),), (("k", 31),))
 
 
-def test_the_shortlist_begins_with_different_bodies():
+def test_the_shortlist_begins_with_different_bodies_and_what_is_predicted_like_the_first():
     found = candidates(layer("R2"), MACHINE, CATALOG)
-    short = shortlist(found, 8)
+    short = shortlist(found, 8 + NEAR_TIES)
     assert short[0] == found[0]
-    assert len({c.scheme.text.split("S(y)")[1] + str(c.scheme.branches) for c in short}) == 8
+    bodies = [c.scheme.text.split("S(y)")[1] + str(c.scheme.branches) for c in short]
+    again = [c for place, c in enumerate(short) if bodies[place] in bodies[:place]]
+    assert len(set(bodies)) >= 8 and len(again) == NEAR_TIES
+    assert all(c.prediction.seconds <= ALIKE * found[0].prediction.seconds for c in again)
     assert len(shortlist(found, 10**6)) == len(found)
 
 
@@ -288,3 +293,19 @@ def test_schemes_with_shared_sums_cover_the_problem():
         assert whole.addition > 0 and whole.seconds == candidate.prediction.seconds + whole.addition
     alone = candidates(problem, MACHINE, CATALOG, threads=8, limit=1)[0]
     assert whole.seconds < alone.prediction.seconds
+
+
+def test_candidates_that_are_predicted_alike_are_told_apart_by_measuring():
+    """Even where there is time for a few only, and where they have one body. The model alone takes the slow one."""
+    found = in_order(candidates(layer("R2"), MACHINE, CATALOG))
+    ranked = [c.scheme for c in shortlist(tuple(found), 32)]
+    alike = [c.scheme for c in found if c.prediction.seconds <= ALIKE * found[0].prediction.seconds]
+    fast = next(s for s in ranked[1 : 1 + NEAR_TIES] if s in alike and s.tiles == ranked[0].tiles)
+    now = [0.0]
+
+    def measured(scheme, seconds, patience):
+        now[0] += 1.0
+        return Timing((1.0 if scheme == fast else 1.56,) * 5, 100.0)
+
+    outcome = tune(ranked, measured, lambda *_: {}, budget=12.0, trials=32, clock=lambda: now[0])
+    assert outcome.best.scheme == fast != ranked[0] and outcome.trials < len(ranked) / 2
