@@ -44,6 +44,7 @@ FAR = {
     "LEAST_A_LINE": 0,
     "PREFETCH_DISTANCE": 1,
     "LOADS_AN_FMA": 1 << 30,
+    "MOST_A_LINE_OF_LANES": 1 << 30,
     "LEAST_IN_TURN": 1,
 }
 

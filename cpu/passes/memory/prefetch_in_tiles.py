@@ -105,13 +105,14 @@ class InTiles:
         return tuple(Prefetch(Address(load.buffer, (first + at,)), 1) for at in range(0, width, _IN_LINE))
 
     def of_later_x(self, loads: Mapping[str, Load], step: Body, plan: Plan) -> Body:
-        """The lines of x that the step `PREFETCH_DISTANCE` further reads, where these lie far apart, to L1."""
+        """The lines of x that a later step or the next tile reads, where these lie far apart, to L1."""
         if not plan.apart or "X" not in loads:  # nothing is planned, or this tile reads what another one packed
             return ()
         dim, found = plan.apart.dim, []
         for start, at in plan.apart.lines:
             there = unrolled(step) | {counter(d): constant(offset) for d, offset in start}
-            there |= {dim: variable(dim) + PREFETCH_DISTANCE}
+            if dim:
+                there |= {dim: variable(dim) + PREFETCH_DISTANCE}
             *outer, last = (index.replaced(there) for index in loads["X"].at)
             found.append(Prefetch(Address("X", (*outer, last + at)), 1))
         return tuple(found)

@@ -5,6 +5,7 @@ Read in this order:
     nest      a scheme as a nest, one node a loop
     show      a scheme as indented pseudo-code
     prefetch  what register tiles prefetch; `prefetch_plan` has all of a scheme's
+    prefetch_apart  which lines of x a tile prefetches, since they lie far apart
     prefetch_rows  which rows of x a tile prefetches, since the next one alone reads them
     stream_plan  whether their stores bypass the caches
     lower     a scheme as plain loops of the language

@@ -2,8 +2,8 @@
 
 Into L2 come the next piece of the weights or of x (`pieces`), and the next panel of x that is read in place
 (`next_panel`). So do the lines of y that a transposed tile stores to (`outputs`), or the next tile (`next_outputs`).
-Into L1 come weights that stream past it (`streams_past_l1`), and lines of x that lie far apart (`apart`).
-`prefetch_rows` has the rows of x that the next tile alone reads.
+Into L1 come weights that stream past it (`streams_past_l1`). `prefetch_apart` has lines of x that lie far apart, and
+`prefetch_rows` the rows of x that the next tile alone reads.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ PREFETCH_DISTANCE = 8
 # FMAs of a vector between two prefetches, at most; they take some 500 cycles. Beyond, the wait for a line hardly shows:
 # with a line every 300 FMAs yolo9000:Y2 gains 7 %, with one every 600 Y4 loses 1 %, with one every 1300 Y8 loses 1 %.
 MOST_A_LINE = 1024
+# FMAs of a vector for each line of a tile that reads x by vectors, at most. Depthwise tiles of 3 x 3 taps and stride 2
+# have 1.7 and take 3 to 16 % less time with prefetches; those of stride 1 have 4 and take 4 % more (decision 059).
+MOST_A_LINE_OF_LANES = 2
 # Loads that a core starts for each FMA of vectors: two of each in a cycle. Tiles whose steps have no room for one more
 # lose by the next rows of x: products of 16 columns in 22 to 24 rows took 1.02 to 1.04 times as long (decision 055).
 LOADS_AN_FMA = 1
@@ -89,32 +92,6 @@ def streams_past_l1(problem: Problem, tile: Around) -> str:
     return ("x" if access.weights_broadcast else "w") if past else ""
 
 
-@dataclass(frozen=True)
-class Apart:
-    """The lines of x that a step reads, one for each place of a register tile. The next step along `dim` has others."""
-
-    dim: str
-    lines: Places
-
-
-def apart(problem: Problem, tile: Around) -> Apart | None:
-    """The lines of x that a register tile reads in a step, where the next step reads at least a line further.
-
-    The hardware's prefetchers follow no such strides, so the tile prefetches what the step `PREFETCH_DISTANCE` further
-    reads. None where L1 holds x, or where steps are few.
-    """
-    x, looping = problem.tensors[0], [loop for loop in tile.inner if loop.trips > 1]
-    access = access_of(problem)
-    size = access.bytes_of(x)
-    if access.by_matrix or access.lanewise or not looping or x.elements * size <= LARGEST_L1:
-        return None
-    loop, extents = looping[-1], tile.register.extents
-    if loop.trips < 2 * PREFETCH_DISTANCE or x.stride(loop.dim) * size < LINE or extents[loop.dim] > 1:
-        return None
-    whole = tile.register.lanes * size % LINE == 0 and x.shape[-1] * size % LINE == 0
-    return Apart(loop.dim, _places(problem, x, extents, access_of(problem).weights_broadcast and whole))
-
-
 def outputs(problem: Problem, tile: Around) -> Places:
     """The lines of y that a register tile prefetches before it sums, for each point of the vectorised dim.
 
@@ -125,7 +102,7 @@ def outputs(problem: Problem, tile: Around) -> Places:
     size = access.bytes_of(y)
     if not access.transposed_output or y.elements * size < SMALL_X:
         return ()
-    places = _places(problem, y, extents | {problem.vector_dim: 1}, False)
+    places = lines_of(problem, y, extents | {problem.vector_dim: 1}, False)
     products = prod(extents.values()) // tile.register.lanes * prod(loop.trips for loop in tile.inner)
     return places if products >= LEAST_A_LINE * extents[problem.vector_dim] * len(places) else ()
 
@@ -166,12 +143,12 @@ def next_outputs(problem: Problem, tile: Around) -> NextOutputs | None:
     if run != y.stride(along) * size or run % LINE:
         return None
     count, in_line = extents[along] * run // LINE, LINE // size
-    places = _places(problem, y, extents | {along: 1, problem.vector_dim: in_line}, True)
+    places = lines_of(problem, y, extents | {along: 1, problem.vector_dim: in_line}, True)
     steps = prod(inner.trips for inner in tile.inner)
     return NextOutputs(loop, ceil(count / steps), in_line, places) if count >= steps and len(places) > 1 else None
 
 
-def _places(problem: Problem, tensor: Tensor, extents: dict[str, int], aligned: bool) -> Places:
+def lines_of(problem: Problem, tensor: Tensor, extents: dict[str, int], aligned: bool) -> Places:
     """The lines of a tensor that the points of a register tile lie in. Rows that several points share count once.
 
     aligned: every run of neighbours begins with a line.
@@ -214,9 +191,9 @@ def next_panel(problem: Problem, tile: Around) -> NextPanel | None:
         return None
     for place in reversed(range(len(tile.outer))):
         loop, pixels = tile.outer[place], extents[problem.vector_dim]
-        if _moves(problem, tile, place, (problem.vector_dim,)):
+        if moves(problem, tile, place, (problem.vector_dim,)):
             packed = tile.shared is not None and place >= tile.shared
-            if packed or loop.step != pixels or _covered(problem, tile, place)[panel] == extents[panel]:
+            if packed or loop.step != pixels or covered_at(problem, tile, place)[panel] == extents[panel]:
                 return None
             # Each branch of a composed dim prefetches all of the panel.
             turns = max(
@@ -235,9 +212,9 @@ def _of_weights(problem: Problem, tile: Around) -> Piece | None:
     if problem.extents[lane] * problem.reduction_length * size < FEW_WEIGHTS:
         return None
     for place in reversed(range(len(tile.outer))):
-        covered = _covered(problem, tile, place)
+        covered = covered_at(problem, tile, place)
         rows = any(covered[d] > tile.register.extents[d] for d in access.sharing_dims)
-        if rows and _moves(problem, tile, place, (lane, *problem.reductions)):
+        if rows and moves(problem, tile, place, (lane, *problem.reductions)):
             points = prod(covered[d] for d in problem.reductions)
             if covered[lane] > tile.register.extents[lane] and points < problem.reduction_length:
                 return None  # a part of each of several panels
@@ -258,10 +235,10 @@ def _of_x(problem: Problem, tile: Around) -> Piece | None:
     if access.lanewise or access.weights_broadcast or x.elements * size < SMALL_X:
         return None
     for place in reversed(range(len(tile.outer))):
-        loop, covered = tile.outer[place], _covered(problem, tile, place)
-        if not _moves(problem, tile, place, problem.row_dims) or loop.dim not in x.dims:
+        loop, covered = tile.outer[place], covered_at(problem, tile, place)
+        if not moves(problem, tile, place, problem.row_dims) or loop.dim not in x.dims:
             continue
-        again = any(_moves(problem, tile, around, (problem.vector_dim, *problem.reductions)) for around in range(place))
+        again = any(moves(problem, tile, around, (problem.vector_dim, *problem.reductions)) for around in range(place))
         if not again and _neighbours(problem, loop.dim, covered):
             return _spread(problem, tile, "x", place, loop.step * x.stride(loop.dim), size)
     return None
@@ -270,7 +247,7 @@ def _of_x(problem: Problem, tile: Around) -> Piece | None:
 def strip_around(problem: Problem, tile: Around) -> int:
     """How many flattened pixels x is copied by at a time around a tile; 0 where it is not copied strip by strip."""
     flat, outside = problem.flat_pixels, tile.shared
-    return _covered(problem, tile, outside - 1)[flat.dim] if flat and outside is not None else 0
+    return covered_at(problem, tile, outside - 1)[flat.dim] if flat and outside is not None else 0
 
 
 def _of_strips(problem: Problem, tile: Around, strip: int) -> Piece | None:
@@ -300,14 +277,14 @@ def _neighbours(problem: Problem, dim: str, covered: dict[str, int]) -> bool:
     return whole and not gaps and all(covered[d] == 1 for d in before)
 
 
-def _moves(problem: Problem, tile: Around, place: int, dims: tuple[str, ...]) -> bool:
+def moves(problem: Problem, tile: Around, place: int, dims: tuple[str, ...]) -> bool:
     """Whether the loop at `place` takes several parts of one of these dims in turn, or is one of L's branches."""
     loop = tile.outer[place]
-    whole = _covered(problem, tile, place - 1) if place else problem.extents
+    whole = covered_at(problem, tile, place - 1)
     return loop.dim in dims and loop.worker is None and loop.step < whole[loop.dim]
 
 
-def _covered(problem: Problem, tile: Around, place: int) -> dict[str, int]:
+def covered_at(problem: Problem, tile: Around, place: int) -> dict[str, int]:
     """Points of each dim in one iteration of the loop at `place`."""
     return problem.extents | {loop.dim: loop.step for loop in tile.outer[: place + 1]}
 
@@ -318,7 +295,7 @@ def _spread(problem: Problem, tile: Around, array: str, place: int, elements: in
     `every` is the largest power of two that is often enough, since the remainder by a power of two is an AND. A loop
     over taps skips those on padding, so its variable does not count steps.
     """
-    covered, access = _covered(problem, tile, place), access_of(problem)
+    covered, access = covered_at(problem, tile, place), access_of(problem)
     shared = (*access.sharing_dims, access.panel_dim, *(problem.looped_dims if array == "x" else ()))
     tiles = prod(covered[d] / tile.register.extents[d] for d in shared)
     tiles *= prod(loop.trips for loop in tile.outer[place + 1 :] if loop.dim in problem.reductions)

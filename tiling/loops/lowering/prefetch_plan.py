@@ -12,18 +12,17 @@ from dataclasses import dataclass
 
 from tiling.loops.lowering.nest import Around, nest_of, tiles
 from tiling.loops.lowering.prefetch import (
-    Apart,
     NextOutputs,
     NextPanel,
     Piece,
     Places,
-    apart,
     next_outputs,
     next_panel,
     outputs,
     pieces,
     streams_past_l1,
 )
+from tiling.loops.lowering.prefetch_apart import Apart, apart
 from tiling.loops.lowering.prefetch_rows import NextRows, next_rows
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
@@ -34,9 +33,9 @@ class Plan:
     """What the tiles at one place of a nest prefetch.
 
     pieces: the next weights and rows of x, line by line with a cursor. past_l1: "w", "x" (in a panel) or "": packed
-    vectors of a later step, into L1. apart: lines of x of a later step that lie far apart, into L1. next_panel: the
-    panel of x beside this one. outputs: lines of y that this tile stores to. next_outputs: lines of y that the next
-    tile stores to. next_rows: rows of x that the next tile alone reads, into L1.
+    vectors of a later step, into L1. apart: lines of x that lie far apart, into L1. next_panel: the panel of x beside
+    this one. outputs: lines of y that this tile stores to. next_outputs: lines of y that the next tile stores to.
+    next_rows: rows of x that the next tile alone reads, into L1.
 
     The model prices prefetches into L2. Those into L1, `past_l1`, `apart` and `next_rows`, cost 0 (decision 016).
     """

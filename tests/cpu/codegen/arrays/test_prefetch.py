@@ -213,6 +213,60 @@ def test_an_x_that_is_near_is_not_prefetched(problem, text):
     assert ", 0, 3);" not in emit(parse(problem, text), isa_named("avx512f")).text  # no line comes to L1
 
 
+STRIDED = dict(c=64, h=20, w=20, k=64, r=3, s=3, groups=64, stride=2, padding=1)
+LANES = {
+    "a vector": (conv2d(**STRIDED), "T(h,5) T(w,2) T(c,4) S(y) T(r,3) U(s,3) U(h,2) U(w,5) V(c,16)", 16),
+    "two vectors": (conv2d(**STRIDED), "T(h,5) T(w,2) T(c,2) S(y) T(r,3) U(s,3) U(h,2) U(w,5) U(c,2) V(c,16)", 32),
+    "composed": (
+        conv2d(**STRIDED),
+        "T(h,5) T(w,2) L(c, 1x2 + 2x1) S(y) T(r,3) U(s,3) U(h,2) U(w,5) U(c,λ) V(c,16)",
+        32,
+    ),
+    "composed, the last alone": (
+        conv2d(**STRIDED),
+        "T(h,10) T(w,2) L(c, 1x3 + 1x1) S(y) T(r,3) U(s,3) U(w,5) U(c,λ) V(c,16)",
+        48,
+    ),
+    "taps of a row in a loop": (conv2d(**STRIDED), "T(h,5) T(w,2) T(c,4) S(y) T(r,3) T(s,3) U(h,2) U(w,5) V(c,16)", 16),
+}
+
+
+@pytest.mark.parametrize("case", LANES)
+def test_a_tile_asks_for_the_channels_beside_its_own(case):
+    """Of all pixels it prefetches all lines but those of the first tile, and none behind the next tile's."""
+    problem, text, first = LANES[case]
+    isa = isa_named("avx512f")
+    if not supports(isa.cpu_flags):
+        pytest.skip(f"needs {isa.name}")
+    prefetched, (x, _, _) = lines_prefetched(parse(problem, text), isa, level=3)
+    begin, in_line = x.ctypes.data // 64, 64 // x.itemsize
+    lines = 64 // in_line  # of each of 20 x 20 pixels
+    wanted = {begin + pixel * lines + line for pixel in range(400) for line in range(first // in_line, lines)}
+    assert wanted <= set(prefetched)
+    assert max(prefetched) < begin + 400 * lines + 2
+
+
+@pytest.mark.parametrize(
+    "problem, text",
+    [
+        (
+            conv2d(**STRIDED),
+            "T(c,4) T(h,5) T(w,2) S(y) T(r,3) U(s,3) U(h,2) U(w,5) V(c,16)",
+        ),  # the next tile is beside w
+        (conv2d(**STRIDED), "T(h,5) T(c,4) L(w, 1x2 + 2x4) S(y) T(r,3) U(s,3) U(h,2) U(w,λ) V(c,16)"),
+        (conv2d(**STRIDED), "T(h,5) T(w,2) T(c,4) S(y) U(r,3) U(s,3) U(h,2) U(w,5) V(c,16)"),  # one step
+        (conv2d(**STRIDED | {"stride": 1}), "T(h,10) T(w,2) T(c,4) S(y) T(r,3) U(s,3) U(h,2) U(w,10) V(c,16)"),
+        (conv2d(**STRIDED | {"h": 10, "w": 10}), "T(h,5) T(c,4) S(y) T(r,3) U(s,3) U(w,5) V(c,16)"),  # L1 holds x
+        (
+            conv2d(**STRIDED | {"c": 72, "k": 72, "groups": 72}),  # a line has channels of two pixels
+            "T(h,5) T(w,2) R(c) S(y) T(r,3) U(s,3) U(h,2) U(w,5) V(c,16)",
+        ),
+    ],
+)
+def test_tiles_whose_lines_come_without_asking_do_not_ask(problem, text):
+    assert ", 0, 3);" not in emit(parse(problem, text), isa_named("avx512f")).text
+
+
 CHANNELS_FIRST = dict(c=48, h=64, w=80, k=64, r=3, s=3, padding=1, layout="nchw")
 OUTPUTS = {
     "rows along w": "T(h,64) T(k,2) T(w,8) S(y) T(r,3) T(c,48) U(s,3) U(w,10) U(k,2) V(k,16)",
