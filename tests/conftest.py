@@ -134,7 +134,7 @@ def update_golden(request) -> bool:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def isolated_folders(tmp_path_factory):
+def isolated_folders(tmp_path_factory, pytestconfig):
     """No test reads or writes the user's own measurements and compiled kernels.
 
     Temporary files lie in pytest's folder too: what is killed leaves them, and so do some libraries that end well.
@@ -142,12 +142,18 @@ def isolated_folders(tmp_path_factory):
     Compiled kernels are shared by the whole run, processes of pytest-xdist included: many files build the same ones.
     Without room for all of them, and for the headers that gcc reads ahead, each would be compiled again and take thrice
     as long. So a test that asks about the limit, or deletes kernels, has a cache of its own.
+
+    They stay for the next run, as far as pytest keeps anything: a third of a first run is the compiler's time. A kernel
+    is found by all that decides its code, so a changed one is compiled. `pytest --cache-clear` forgets them.
     """
     base = tmp_path_factory.getbasetemp()
-    cache = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled-kernels"
+    own = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled-kernels"
+    kept = getattr(pytestconfig, "cache", None)
+    cache = kept.mkdir(own.name) if kept else own
     cache.mkdir(exist_ok=True)
     limit = cache / "limit"
-    limit.write_text(SHARED_CACHE_BYTES)
+    if not limit.exists() or limit.read_text() != SHARED_CACHE_BYTES:  # another run may read it
+        limit.write_text(SHARED_CACHE_BYTES)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_DATA", str(tmp_path_factory.mktemp("data")))
         patch.setenv("TILEWRIGHT_CACHE", str(cache))
