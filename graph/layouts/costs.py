@@ -60,4 +60,4 @@ class Costs:
 
     def told(self, work: Work, seconds: float) -> str:
         """Seconds for readers."""
-        return f"{1e3 * seconds:.3f} ms {'predicted' if self.known(work) is None else 'measured'}"
+        return f"{1e3 * seconds:.3g} ms {'predicted' if self.known(work) is None else 'measured'}"

@@ -212,6 +212,24 @@ def _binarizer(node: Node) -> Made:
     return elementwise(node, f"where({{0}} > {node.attribute('threshold', 0.0)!r}, 1, 0)")
 
 
+# Numbers at the second place that change nothing. Files made from PaddlePaddle add 0 after each scale. -0.0 stays as it
+# is, where the sum with 0.0 is 0.0: they are equal.
+_NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
+
+
+def _unless_neutral(number: int, otherwise: Callable[[Node], Made]) -> Callable[[Node], Made]:
+    """A view of the first input where the second is this number everywhere, and has no larger shape."""
+
+    def made(node: Node) -> Made:
+        known, shape = node.known[1], node.shape()
+        if known is None or not (known == number).all():
+            return otherwise(node)
+        fits = known.ndim <= len(shape) and all(one in (1, own) for one, own in zip(known.shape[::-1], shape[::-1]))
+        return View(shape) if fits else otherwise(node)
+
+    return made
+
+
 ELEMENTWISE: dict[str, Callable[[Node], Made]] = {
     **{
         name: _value(value)
@@ -259,3 +277,4 @@ ELEMENTWISE: dict[str, Callable[[Node], Made]] = {
     "Dropout": _dropout,
     "ai.onnx.ml.Binarizer": _binarizer,
 }
+ELEMENTWISE |= {name: _unless_neutral(number, ELEMENTWISE[name]) for name, number in _NEUTRAL.items()}

@@ -254,3 +254,28 @@ def test_an_operator_of_another_domain_may_stand_on_constants(monkeypatch):
     proto = model(nodes, {"x": [3]}, ["y"], {"c": constant})
     proto.opset_import.append(helper.make_opsetid("com.example", 1))
     assert compile_model(proto)(x)[0].tolist() == (2 * constant + x).tolist()
+
+
+@pytest.mark.parametrize(("operator", "number"), [("Add", 0), ("Sub", 0), ("Mul", 1), ("Div", 1)])
+@pytest.mark.parametrize(
+    ("shape", "steps"), [((), 1), ((1,), 1), ((4, 1), 1), ((2, 4, 3), 1), ((5, 2, 4, 3), 2), ((1, 2, 4, 3), 2)], ids=str
+)
+def test_numbers_that_change_nothing_are_no_step(operator, number, shape, steps):
+    constants = {"c": np.full(shape, number, np.float32), "m": whole(2, 3, 5)}
+    nodes = [node(operator, ["x", "c"], ["a"], "a"), node("MatMul", ["a", "m"], ["y"], "y")]
+    given, x = model(nodes, {"x": [2, 4, 3]}, ["y"], constants), whole(1, 2, 4, 3)
+    compiled = compile_model(given)
+    assert len(compiled.explained) == steps
+    (wanted,) = ReferenceEvaluator(given).run(None, {"x": x})
+    assert compiled(x)[0].tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(("operator", "number"), [("Add", 0), ("Sub", 0), ("Mul", 1), ("Div", 1)])
+def test_numbers_that_change_something_are_a_step(operator, number):
+    one_differs = np.full(3, number, np.float32)
+    one_differs[1] = 2
+    nodes = [node(operator, ["x", "c"], ["a"], "a"), node(operator, ["o", "a"], ["y"], "y")]
+    given = model(nodes, {"x": [4, 3]}, ["y"], {"c": one_differs, "o": np.full(1, number, np.float32)})
+    x = np.abs(whole(1, 4, 3)) + 1
+    (wanted,) = ReferenceEvaluator(given).run(None, {"x": x})
+    assert compile_model(given)(x)[0].tolist() == wanted.tolist()
