@@ -10,6 +10,7 @@ In this folder, and in its rooms:
     deployed     the command `python -m bench.deployed`
     latency      the command `python -m bench.latency`
     prefetch     the command `python -m bench.prefetch`
+    limits       the command `python -m bench.limits`
     ahead        the earlier name of `prefetch`
     fused        the command `python -m bench.fused`
     tiles        the command `python -m bench.tiles`
