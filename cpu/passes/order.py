@@ -47,6 +47,7 @@ from cpu.passes.program.pack_columns import pack_columns
 from cpu.passes.program.place_rows import place_rows
 from cpu.passes.program.share_loops import share_loops
 from cpu.passes.program.split_ranges import split_ranges
+from cpu.passes.program.spread_reads import spread_reads
 from cpu.passes.registers.load_zero import load_zero
 from cpu.passes.registers.order_step import order_step
 from cpu.passes.registers.own_registers import own_registers
@@ -226,6 +227,7 @@ def _has_team(kernel: Kernel) -> bool:
 PROGRAM: tuple[Pass[ProgramFacts], ...] = (
     Pass("share loops", lambda kernel, facts: share_loops(kernel)),
     Pass("split ranges", lambda kernel, facts: split_ranges(kernel)),
+    Pass("spread reads", lambda kernel, facts: spread_reads(kernel)),
     Pass("split lanes", lambda kernel, facts: split_lanes(kernel, facts.isa.lanes)),
     Pass("transpose reads", lambda kernel, facts: transpose_reads(kernel, facts.isa.lanes)),
     Pass(

@@ -4,6 +4,7 @@ Read in this order:
 
     share_loops      neighbouring loops over one row as one
     split_ranges     a choice by position as two loops
+    spread_reads     loops around a copy in the order that the first cache can bear
     lanes/           loops as lanes, and lanes as vector instructions
     jam_vectors      several vectors of a sum at once
     pack_columns     arrays in between as products read them

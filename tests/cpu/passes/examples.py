@@ -140,6 +140,7 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
         1,
     ),
     "split ranges": ("y[j] = where(j < 64, a[j] else 0, b[j-64] else 0)", {"a": (64,), "b": (154,), "j": 218}, 1),
+    "spread reads": ("y[i,h,c] = x[h,i,c]", {"x": (12, 128, 64)}, 1),
     "split lanes": ("y[i] = sum[j] x[i,j]", {"x": (8, 100)}, 1),
     "transpose reads": ("y[j,i] = x[i,j]", {"x": (1024, 1024)}, 1),
     "jam vectors": ("y[j] = sum[i] e[i] * v[i,j]", {"e": (512,), "v": (512, 64)}, 1),

@@ -10,6 +10,7 @@ import pytest
 import cpu.passes.program.bind_tasks as bind_tasks
 import cpu.passes.program.interleave_rows as interleave_rows
 import cpu.passes.program.lanes.claim_lines as claim_lines
+import cpu.passes.program.spread_reads as spread_reads
 from cpu.passes.forms import program_forms
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
@@ -32,6 +33,7 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
     monkeypatch.setattr(claim_lines, "LEAST", 1)
+    monkeypatch.setattr(spread_reads, "PAGE", 4)
     monkeypatch.setattr(interleave_rows, "MOST_IN_CACHE", random.choice((1, interleave_rows.MOST_IN_CACHE)))
     wanted = evaluate(program, arrays)
     for name, kernel in different(program_forms(program, isa, threads)):
@@ -56,6 +58,7 @@ def check_runtime(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
     monkeypatch.setattr(claim_lines, "LEAST", 1)
+    monkeypatch.setattr(spread_reads, "PAGE", 4)
     monkeypatch.setattr(interleave_rows, "MOST_IN_CACHE", random.choice((1, interleave_rows.MOST_IN_CACHE)))
     forms = list(different(program_forms(program, isa, threads)))
     for values in runtime_values(program, random):

@@ -69,6 +69,7 @@ def test_random_programs_need_every_pass(runtime, monkeypatch):
     apart = {
         "pack columns",
         "interleave rows",
+        "spread reads",
         "store columns",
         "braid rows",
         "divide from zero",
