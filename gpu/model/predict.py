@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from math import ceil
 
 from gpu.codegen.copies.aligned import aligned_rows, is_copied
-from gpu.codegen.copies.gather import staged, turns
 from gpu.codegen.copies.operand import Operand
 from gpu.codegen.copies.tensor_map import SWIZZLE
 from gpu.codegen.copies.tma import load_lines, stored_by_tma, stored_columns
+from gpu.codegen.pipeline.instructions import CHUNK
 from gpu.codegen.pipeline.reading import pipeline_of
-from gpu.codegen.pipeline.stages import Pipeline
+from gpu.codegen.pipeline.stages import SMALLEST_COPY, Pipeline
 from gpu.limits.multiprocessor import WARP
 from gpu.model.devices import Device
 from gpu.model.space import candidates, resident_blocks
@@ -41,6 +41,7 @@ _LAST_PRODUCTS = 500
 _PAIR_STORE = 8
 # Instructions by which a warp stores a row of its buffer that TMA cannot store, counted in the machine code.
 _ROW_STORE = 18
+_MOST_GATHERED = 4  # loads that a thread has under way at once where it gathers
 _SECTOR = 32  # bytes that the L2 sends at once
 _LAUNCH_SECONDS = 2e-6
 
@@ -191,21 +192,48 @@ def _copies(pipeline: Pipeline) -> float:
     """Cycles in which a block issues the copies of one step. Four warps issue one instruction a cycle each."""
     if pipeline.tma:
         return _TMA_COPY * len(load_lines(_operands(pipeline)))
-    instructions = sum(_copy_instructions(o) * o.units_each for o in _operands(pipeline))
-    return instructions * pipeline.warp_map.workers * pipeline.instruction.threads / 32 / 4
+    instructions = sum(_copy_instructions(pipeline, side) * _copies_each(pipeline, side) for side in (0, 1))
+    return instructions * pipeline.threads / 32 / 4
 
 
-def _copy_instructions(operand: Operand) -> int:
+def _copies_each(pipeline: Pipeline, side: int) -> int:
+    """Copies of an input that a thread makes in a step."""
+    size = CHUNK if _is_gathered(pipeline, side) else pipeline.alignment(side)
+    return ceil(pipeline.tile_bytes[side] / size / pipeline.threads)
+
+
+def _is_gathered(pipeline: Pipeline, side: int) -> bool:
+    """Whether an input is not aligned enough for cp.async."""
+    return not pipeline.tma and pipeline.alignment(side) < SMALLEST_COPY
+
+
+def _copy_instructions(pipeline: Pipeline, side: int) -> int:
     """Instructions of one copy."""
     # A cp.async takes itself and about four instructions for addresses. A gathered chunk takes its address and, for
     # every run that it may lie in, two loads, fifteen selections and shifts, and their conditions.
-    return 10 + 40 * turns(operand) if operand.gathered else 5
+    return 10 + 40 * _turns(pipeline, side) if _is_gathered(pipeline, side) else 5
+
+
+def _turns(pipeline: Pipeline, side: int) -> int:
+    """The most runs that a chunk lies in (`gpu.passes.facts.runs`)."""
+    windows = pipeline.problem.windows if side == 0 else ()
+    if not windows:
+        return 1
+    channels, horizontal = pipeline.read(0).shape[-1], windows[-1]
+    run = channels * (pipeline.problem.extents[horizontal.tap] if horizontal.dilation == 1 else 1)
+    points = CHUNK // pipeline.element_bytes
+    return min(pipeline.scheme.extents[pipeline.axes[2]] // run, 1 + ceil((points - 1) / run))
 
 
 def _gather_latency(pipeline: Pipeline) -> float:
     """Cycles of a step in which a thread waits for gathered data. Several chunks arrive together."""
-    gathered = [] if pipeline.tma else [operand for operand in _operands(pipeline) if operand.gathered]
-    return sum(_L2_LATENCY * operand.units_each // staged(operand) for operand in gathered)
+    waits = 0
+    for side in (0, 1):
+        if _is_gathered(pipeline, side):
+            count, most = _copies_each(pipeline, side), max(1, _MOST_GATHERED // _turns(pipeline, side))
+            evenly = pipeline.tile_bytes[side] % (CHUNK * pipeline.threads) == 0  # else one after the other
+            waits += count // max(n for n in range(1, most + 1) if (count % n == 0 and evenly) or n == 1)
+    return _L2_LATENCY * waits
 
 
 def _operands(pipeline: Pipeline) -> tuple[Operand, Operand]:

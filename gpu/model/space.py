@@ -11,7 +11,7 @@ from itertools import product
 from math import prod
 
 from gpu.codegen.copies.operand import Operand
-from gpu.codegen.emit import check_inputs
+from gpu.codegen.copies.tma import tma_maps
 from gpu.codegen.pipeline.instructions import DTYPES, Instruction, instruction_for, instructions_for
 from gpu.codegen.pipeline.reading import NO_PRODUCT, is_product, pipeline_of
 from gpu.codegen.pipeline.stages import Pipeline
@@ -262,7 +262,8 @@ def limits(scheme: Scheme, device: Device) -> str:
     """Why a scheme cannot run on a device, as a sentence; empty if nothing speaks against it before it is compiled."""
     try:
         pipeline = pipeline_of(scheme)
-        check_inputs(pipeline, (Operand(pipeline, 0), Operand(pipeline, 1)))
+        if pipeline.tma:
+            tma_maps(pipeline, (Operand(pipeline, 0), Operand(pipeline, 1)))
     except SchemeError as error:
         return str(error)
     if pipeline.asynchronous and not device.wgmma_flops:

@@ -42,8 +42,10 @@ from gpu.passes.threads.state_conditions import state_conditions
 from gpu.passes.values.add_zeros import add_zeros
 from gpu.passes.values.compute_in_f32 import compute_in_f32
 from gpu.passes.values.guard_gathers import guard_gathers
-from gpu.passes.warpgroups.check_warpgroup import is_of_warpgroups
+from gpu.passes.warpgroups.check_warpgroup import is_of_warpgroups, threads_copy
 from gpu.passes.warpgroups.copy_boxes import copy_boxes
+from gpu.passes.warpgroups.cut_tiles import cut_tiles
+from gpu.passes.warpgroups.multiply_beside import multiply_beside
 from gpu.passes.warpgroups.multiply_warpgroups import multiply_warpgroups
 from gpu.passes.warpgroups.specialise_warps import specialise_warps
 from tiling.loops.lowering.lower import lower_scheme
@@ -79,6 +81,18 @@ def _of_warps(scheme: Scheme) -> bool:
     return _has_matrix(scheme) and not is_of_warpgroups(scheme)
 
 
+def _of_boxes(scheme: Scheme) -> bool:
+    return is_of_warpgroups(scheme) and not threads_copy(scheme)
+
+
+def _of_threads(scheme: Scheme) -> bool:  # who copy for warpgroups
+    return is_of_warpgroups(scheme) and threads_copy(scheme)
+
+
+def _copied(scheme: Scheme) -> bool:
+    return _of_warps(scheme) or _of_threads(scheme)
+
+
 SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("compute in f32", compute_in_f32),
     Pass("bind blocks", lambda kernel, _: bind_blocks(kernel)),
@@ -86,27 +100,30 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("bind threads", lambda kernel, _: bind_threads(kernel)),
     Pass("stage tiles", stage_tiles, lambda scheme: not _has_matrix(scheme)),
     Pass("stage matrices", stage_matrices, _has_matrix),
-    Pass("copy asynchronously", lambda kernel, _: copy_asynchronously(kernel), _of_warps),
-    Pass("copy boxes", copy_boxes, is_of_warpgroups),
+    Pass("cut tiles", cut_tiles, _of_threads),
+    Pass("copy asynchronously", lambda kernel, _: copy_asynchronously(kernel), _copied),
+    Pass("copy boxes", copy_boxes, _of_boxes),
     Pass("widen copies", lambda kernel, _: widen_copies(kernel)),
-    Pass("fill ahead", fill_ahead, _of_warps),
+    Pass("fill ahead", lambda kernel, scheme: fill_ahead(kernel, scheme, 1 + _of_threads(scheme)), _copied),
+    Pass("gather rows", lambda kernel, _: gather_rows(kernel), _copied),
+    Pass("swizzle", lambda kernel, _: swizzle(kernel, of_warpgroups=True), is_of_warpgroups),
     Pass("add zeros", lambda kernel, _: add_zeros(kernel)),
     Pass("multiply matrices", multiply_matrices, _of_warps),
     Pass("multiply warpgroups", multiply_warpgroups, is_of_warpgroups),
-    Pass("specialise warps", specialise_warps, is_of_warpgroups),
+    Pass("multiply beside", lambda kernel, _: multiply_beside(kernel), _of_threads),
+    Pass("specialise warps", specialise_warps, _of_boxes),
     Pass("share sums", share_sums, lambda scheme: parts_of(scheme) > 1),
     Pass("load matrices", load_matrices, _of_warps),
     Pass("load ahead", lambda kernel, _: load_ahead(kernel), _of_warps),
     Pass("load first", lambda kernel, _: load_first(kernel), _of_warps),
     Pass("store pairs", lambda kernel, _: store_pairs(kernel), _has_matrix),
     Pass("load once", lambda kernel, _: load_once(kernel), _of_warps),
-    Pass("unroll copies", lambda kernel, _: unroll_copies(kernel), _of_warps),
-    Pass("gather rows", lambda kernel, _: gather_rows(kernel), _of_warps),
+    Pass("unroll copies", lambda kernel, _: unroll_copies(kernel), _copied),
     Pass("swizzle", lambda kernel, _: swizzle(kernel), _of_warps),
     Pass("skip blocks", skip_blocks, _has_matrix),
     Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
     Pass("place barriers", lambda kernel, _: place_barriers(kernel)),
-    Pass("keep loops", lambda kernel, _: keep_loops(kernel), _of_warps),
+    Pass("keep loops", lambda kernel, _: keep_loops(kernel), _copied),
 )
 
 

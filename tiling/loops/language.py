@@ -94,7 +94,9 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class Immediate:
-    """A whole number as an operand. It is part of the instruction itself, and a constant once loops are unrolled."""
+    """A whole number as an operand. On a CPU it is part of the instruction itself, and a constant once loops are
+    unrolled.
+    """
 
     number: Index
 
@@ -490,6 +492,7 @@ class CopyBox:
 
     source: where the box begins; elements outside of the array are zeros. extents: of the box along each axis of the
     array. barrier: counts the bytes that have come. function: of values, that each element goes through; "" for none.
+    swizzled: whether chunk c of 16 bytes of row r, of 128 bytes, lies where c ^ r % 8 would.
     """
 
     target: Address
@@ -497,6 +500,7 @@ class CopyBox:
     extents: tuple[int, ...]
     barrier: Address
     function: str = ""
+    swizzled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,10 +257,11 @@ def _of_memory(statement: Statement) -> str:
             return f"copy {count} elements to {' from '.join(places)}{tests}"
         case Commit():
             return "commit"
-        case CopyBox(target, source, extents, barrier, function):
+        case CopyBox(target, source, extents, barrier, function, swizzled):
             places = (_place(address.buffer, address.at) for address in (target, source))
             size = " x ".join(map(str, extents)) + f", {function}," * bool(function)
-            return f"copy a box of {size} to {' from '.join(places)}, counted at {_operand(barrier)}"
+            box = f"{'swizzled ' * swizzled}box of {size}"
+            return f"copy a {box} to {' from '.join(places)}, counted at {_operand(barrier)}"
         case Open(barrier, arrivals):
             return f"open {_operand(barrier)} for {arrivals} arrivals"
         case Arrive(barrier, 0):

@@ -102,7 +102,7 @@ def with_own_values(statement: Statement, change: ChangeOperand) -> Statement:
     if isinstance(statement, CopyBox):
         places = (statement.target, statement.source, statement.barrier)
         target, source, barrier = (with_operands(each, change) for each in places)
-        return CopyBox(target, source, statement.extents, barrier, statement.function)
+        return CopyBox(target, source, statement.extents, barrier, statement.function, statement.swizzled)
     if isinstance(statement, (Open, Arrive, Await)):
         return replace(statement, barrier=with_operands(statement.barrier, change))
     if isinstance(statement, Take):

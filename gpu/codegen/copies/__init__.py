@@ -2,8 +2,7 @@
 
 Read in this order:
 
-    operand          how one input's tile lies in shared memory, and how threads copy it there
-    gather           the same copy where rows are not aligned: threads shift chunks into place in registers
+    operand          how one input's tile lies in shared memory
     tensor_map       an array's shape and the box of it that one TMA copy moves
     aligned          copies of inputs that TMA cannot read where they lie
     epilogue_arrays  how a lane loads the arrays that an epilogue names

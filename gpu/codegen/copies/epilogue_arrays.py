@@ -62,7 +62,7 @@ def finished(pipeline: Pipeline, places: dict[str, str]) -> Callable[[int], str]
 def _loading(pipeline: Pipeline, array: Tensor, kind: str) -> list[str]:
     problem, (rows, columns, _) = pipeline.problem, pipeline.axes
     axes = {"columns": (columns,), "rows": (rows,), "points": (rows, columns)}[kind]
-    found, _, offset = global_offset(problem, array, (rows, columns))
+    found, offset = global_offset(problem, array, (rows, columns))
     extents = pipeline.scheme.extents
     inside = " && ".join(f"{axis} < {extents[axis]}" for axis in axes if pipeline.over_the_edge(axis))
     place = f"e_{array.name} + ({offset or '0'})"

@@ -36,6 +36,7 @@ from tiling.loops.language import (
     Do,
     For,
     If,
+    Immediate,
     Let,
     Load,
     Number,
@@ -188,6 +189,8 @@ class GpuPrinter:
 
     def operand(self, operand: Operand) -> str:
         """An operand of an instruction: a place, a register or a value."""
+        if isinstance(operand, Immediate):
+            return number(operand.number)
         if not isinstance(operand, Address):
             return self.value(operand)
         buffer = self.buffers[operand.buffer]

@@ -47,7 +47,7 @@ def maker_of(scheme: Scheme) -> str:
             pipeline = pipeline_of(scheme)
         except SchemeError as unread:
             raise SchemeError(_unsupported_reason(scheme, unread, unmade)) from None
-        if not pipeline.asynchronous:
+        if not pipeline.tma:
             raise
         return PIPELINE
     return PASSES

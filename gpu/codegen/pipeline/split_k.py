@@ -1,4 +1,4 @@
-"""Split-K: which block or cluster has which part of a reduction, and where partial sums and semaphores lie."""
+"""Split-K: which cluster has which part of a reduction, and where partial sums and semaphores lie."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from tiling.scheme.taskmap import looped, repeat, spatial
 def sharing_context(pipeline: Pipeline) -> dict[str, object]:
     """The names that the templates use for tasks and semaphores.
 
-    A task is a tile, or a split-K part of one; blocks have one each, or clusters take them in turns. A tile has one
-    semaphore, or one for every warp.
+    A task is a tile, or a split-K part of one; clusters take them in turns. A tile has a semaphore for every warp.
     """
-    turns, tile, task = pipeline.block_map.workers, "block", "blockIdx.x"
-    if pipeline.tma:
-        turns, tile, task = pipeline.cluster_map.workers, "shared_tile", "task"
+    turns = pipeline.cluster_map.workers
     tasks = spatial(pipeline.split_k, turns)
     tiles = repeat(turns) @ spatial(pipeline.rank_map.workers)
     semaphores = repeat(pipeline.tiles) @ spatial(pipeline.semaphores_each)
     return {
-        "split_of_task": tasks.index(0, task),
-        "tile_of_task": tasks.index(1, task),
+        "split_of_task": tasks.index(0, "task"),
+        "tile_of_task": tasks.index(1, "task"),
         "shared_tile": tiles.index(0, "rank", looped(("tile", turns))),
-        "semaphore": semaphores.index(0, pipeline.lane_map.index(0, "threadIdx.x"), looped((tile, pipeline.tiles))),
-        "tile_sums_at": _sums_at(pipeline, tile=f"(long){tile}", thread="threadIdx.x"),
+        "semaphore": semaphores.index(
+            0, pipeline.lane_map.index(0, "threadIdx.x"), looped(("shared_tile", pipeline.tiles))
+        ),
+        "tile_sums_at": _sums_at(pipeline, tile="(long)shared_tile", thread="threadIdx.x"),
         "sums_at": lambda part: _sums_at(pipeline, part=f"(long){part}", i="i", j="j"),
     }
 

@@ -1,7 +1,8 @@
 """A GPU pipeline: its tiles, its stages in shared memory, and which worker does what.
 
-There are three kinds. Two copy by cp.async: one multiplies by mma.sync (sm_80 and up), the other by wgmma (sm_90a). The
-third is Hopper's TMA pipeline, of clusters. `gpu.codegen.pipeline.reading` reads a scheme as one of them.
+There are three kinds. Two copy by cp.async: one multiplies by mma.sync (sm_80 and up), the other by wgmma (sm_90a);
+passes make these. The third is Hopper's TMA pipeline, of clusters. `gpu.codegen.pipeline.reading` reads a scheme as one
+of them, by which the model prices it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tiling.tensor import Affine, Tensor
 # What a thread needs besides sums and fragments: addresses, predicates, loop counters. ptxas has the last word.
 _OTHER_REGISTERS = 48
 SMALLEST_COPY = 4  # bytes that a cp.async copies
-# Registers for chunks that a thread gathers where it would need smaller copies (`gpu.codegen.copies.gather`).
+# Registers for chunks that a thread gathers where it would need smaller copies (`gpu.passes.matrices.gather_rows`).
 _GATHER_REGISTERS = 40
 MOST_UNROLLED = 8  # copies of one input by a thread in a step
 _PIXEL_REGISTERS = 2  # for the place of the pixel of each of these copies in a convolution; from ptxas's counts
@@ -177,11 +178,6 @@ class Pipeline:
     def asynchronous(self) -> bool:
         """Whether the matrix instruction is wgmma, which reads shared memory itself and runs beside the threads."""
         return self.instruction.a is None
-
-    @property
-    def prefetch_distance(self) -> int:
-        """Steps that are copied before their turn. wgmma still reads the stage of the step before."""
-        return self.depth - (2 if self.asynchronous else 1)
 
     @property
     def gathers(self) -> bool:

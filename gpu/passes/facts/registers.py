@@ -59,14 +59,14 @@ def blocks_of(launch: For, shared_bytes: int) -> int:
 
 def staging(body: Body, tiles: Mapping[str, Buffer], threads: int) -> int:
     """Registers by which a thread stages tiles."""
-    if any(_is_stored(s, tiles) for s in walk(body)):
+    if any(is_stored(s, tiles) for s in walk(body)):
         return _COPYING
     copies = {s.target.buffer: s for s in walk(body) if isinstance(s, Copy) and any(map(_is_of_pixel, s.conditions))}
     places = (_elements(tiles[name]) // (copy.count * threads) for name, copy in copies.items())
     return _PLACE * sum(min(_MOST_PLACES, count) for count in places)
 
 
-def _is_stored(statement: Statement, tiles: Mapping[str, Buffer]) -> bool:
+def is_stored(statement: Statement, tiles: Mapping[str, Buffer]) -> bool:
     """Whether a thread stores to a tile, one element or what it has gathered."""
     if isinstance(statement, Do):
         written = (operand for name, operand in statement.invoke.operands if name == "to")

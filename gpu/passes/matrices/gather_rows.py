@@ -33,7 +33,7 @@ from gpu.passes.facts.runs import BEFORE, RUN, Run, run_of
 from gpu.passes.facts.workers import THREAD, THREADS_OF_BLOCK
 from gpu.passes.matrices.instructions import CHUNK_WORDS, gather, put_chunk
 from tiling.dtypes.products import word_of
-from tiling.loops.index import ZERO, Index, applied, constant, variable
+from tiling.loops.index import ZERO, Index, Part, applied, constant, variable
 from tiling.loops.language import (
     Address,
     Alloc,
@@ -90,9 +90,16 @@ def _chunks_of(loop: For, buffers: Mapping[str, Buffer]) -> _Chunks | None:
     value, tests = (store.value.value, store.value.conditions) if isinstance(store.value, Choose) else (store.value, ())
     if not isinstance(value, Load) or WIDTH[tile.dtype] != _BYTES or tile.shape[-1] % COUNT:
         return None
-    run = run_of(buffers[value.buffer], value.at, tests, store.at[-1])
+    run = run_of(buffers[value.buffer], value.at, tests, _column(store.at[-1]))
     name = free_name(f"{value.buffer}_{_CHUNK}", buffers)
     return _Chunks(loop, tile, store.at, value.buffer, run, name) if run else None
+
+
+def _column(at: Index) -> Index:
+    """The column of an element in its tile: the one in its block, where the tile is cut into blocks, counts it on."""
+    ((term, _),) = at.terms
+    within = isinstance(term, Part) and len(term.left.terms) == 1 and not isinstance(term.left.terms[0][0], str)
+    return term.left if within else at  # type: ignore[union-attr]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@
 
 A row consists of chunks of 16 bytes; the banks serve eight chunks at once. The place of a chunk is the exclusive or of
 its number and a number of its row. A load of matrices reads one chunk from each of eight rows; a load of words across
-rows reads two chunks from each of four. Source: swizzled layouts of CUTLASS.
+rows reads two chunks from each of four. wgmma reads rows of eight chunks swizzled so, and the copy engine swizzles
+boxes by itself. Source: swizzled layouts of CUTLASS.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from math import gcd
 from gpu.passes.facts.divisors import Divisors, known_after, known_inside, remainder
 from gpu.passes.facts.reading import WIDTH, loads_of
 from tiling.loops.index import Index, applied
-from tiling.loops.language import Address, Body, Buffer, Kernel, Load, Operand, Store
+from tiling.loops.language import Address, Body, Buffer, CopyBox, Kernel, Load, Operand, Store
 from tiling.loops.rewrite import with_own_values
 from tiling.loops.walk import buffers_of, walk, with_blocks
 
@@ -25,9 +26,10 @@ CHUNK = 16  # bytes
 BANK_CHUNKS = 8  # that the 32 banks serve at once
 
 
-def swizzle(kernel: Kernel) -> Kernel:
-    """The kernel with swizzled tiles."""
-    by_word = {load.buffer for statement in walk(kernel.body) for load in loads_of(statement)}
+def swizzle(kernel: Kernel, of_warpgroups: bool = False) -> Kernel:
+    """The kernel with swizzled tiles. of_warpgroups: whether wgmma reads them, by chunks, whatever stands there yet."""
+    reading = () if of_warpgroups else walk(kernel.body)
+    by_word = {load.buffer for statement in reading for load in loads_of(statement)}
     matrices = {name: b for name, b in buffers_of(kernel).items() if b.memory == "shared" and len(b.shape) > 1}
     tiles = {name: _Tile(buffer, name in by_word) for name, buffer in matrices.items()}
     swizzled = {name: tile for name, tile in tiles.items() if tile.pattern > 1}
@@ -45,6 +47,8 @@ def swizzle(kernel: Kernel) -> Kernel:
             statement = with_own_values(statement, near)
             if isinstance(statement, Store) and statement.buffer in swizzled:
                 statement = replace(statement, at=swizzled[statement.buffer].at(statement.at, known))
+            if isinstance(statement, CopyBox):
+                statement = replace(statement, swizzled=True)
             inner = known_inside(statement, known)
             found.append(with_blocks(statement, lambda inside, inner=inner: body(inside, inner)))  # type: ignore[misc]
         return tuple(found)

@@ -65,8 +65,8 @@ from tiling.scheme.specifiers import Stage
 AHEAD = "ahead"  # counts the steps that are filled before the first one
 
 
-def fill_ahead(kernel: Kernel, scheme: Scheme) -> Kernel:
-    """The kernel with rings of as many stages as the scheme says."""
+def fill_ahead(kernel: Kernel, scheme: Scheme, kept: int = 1) -> Kernel:
+    """The kernel with rings of as many stages as the scheme says. kept: stages that are still read meanwhile."""
     names = dict(zip((tensor.name for tensor in scheme.problem.tensors), "XWY"))
     depths = {names[s.tensor]: s.depth for s in scheme.specifiers if isinstance(s, Stage)}
 
@@ -75,19 +75,19 @@ def fill_ahead(kernel: Kernel, scheme: Scheme) -> Kernel:
         for statement in block:
             statement = with_blocks(statement, body)
             serial = isinstance(statement, For) and statement.kind == "serial"
-            found += _ring(statement, depths) if serial else (statement,)  # type: ignore[arg-type]
+            found += _ring(statement, depths, kept) if serial else (statement,)  # type: ignore[arg-type]
         return tuple(found)
 
     return replace(kernel, body=body(kernel.body))
 
 
-def _ring(loop: For, depths: dict[str, int]) -> Body:
+def _ring(loop: For, depths: dict[str, int], kept: int) -> Body:
     """The loop with what comes before it; the loop alone where it fills no tile of several stages."""
     found = (s for s in loop.body if isinstance(s, Alloc) and s.buffer.memory == "shared")
     tiles = [tile for tile in found if tile.buffer.axes[0] != STAGE]  # those of a loop inside have theirs
     steps = (loop.stop - loop.start).offset // loop.step
     depth = max((depths[tile.buffer.name.partition("_")[0]] for tile in tiles), default=1)
-    stages, first = min(depth, steps), min(depth - 1, steps)
+    stages, first = min(depth, steps), min(depth - kept, steps)
     if depth == 1:
         return (loop,)
     names = {tile.buffer.name for tile in tiles}

@@ -44,11 +44,11 @@ from dataclasses import replace
 from functools import partial
 
 from gpu.passes.facts.reading import elements
-from gpu.passes.facts.registers import fit, held, staging
+from gpu.passes.facts.registers import fit, held, is_stored, staging
 from gpu.passes.facts.workers import THREADS_OF_BLOCK
 from gpu.passes.steps.step import Step, Work, step_of, work_of
 from tiling.loops.index import Index, variable
-from tiling.loops.language import Body, For, Kernel, Statement, Store, Wait
+from tiling.loops.language import Body, For, Kernel, Statement, Wait
 from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import substituted
 from tiling.loops.walk import buffers_of, walk, with_blocks
@@ -59,7 +59,7 @@ def load_ahead(kernel: Kernel) -> Kernel:
     buffers = buffers_of(kernel)
     # What has one element is no tile: the threads of a block that shares a sum tell each other a number there.
     tiles = {name: buffer for name, buffer in buffers.items() if buffer.memory == "shared" and elements(buffer) > 1}
-    by_threads = any(isinstance(s, Store) and s.buffer in tiles for s in walk(kernel.body))
+    by_threads = any(is_stored(s, tiles) for s in walk(kernel.body))
     (sums,) = (buffer for name, buffer in buffers.items() if name.partition("_")[0] == ACCUMULATORS)  # of one tile
 
     def fits(work: Work) -> bool:

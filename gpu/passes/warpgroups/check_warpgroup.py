@@ -1,6 +1,7 @@
 """Checks that passes can make a GPU kernel of a valid scheme that ends with a warpgroup's matrix instruction.
 
 is_of_warpgroups(scheme) -> bool     whether it ends with one
+threads_copy(scheme) -> bool         whether all threads copy its tiles, not a warp by boxes
 check_warpgroup(scheme)              raises SchemeError where the scheme does not fit
 """
 
@@ -19,7 +20,7 @@ from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, SchemeError, Specifier, Stage, Tile, Unroll
 from tiling.tensor import Affine, Tensor
 
-_ORDER = "T@block … S(output) T(reduction) S(a, depth) S(b, depth) T@warpgroup … U … M"
+_ORDER = "T(reduction)@block T@block … S(output) T(reduction) S(a, depth) S(b, depth) T@warpgroup … U … M"
 _LARGEST_BOX = 256  # rows
 _MOST_WARPS = 32  # of a block
 _ALIGNED = 16  # bytes, at whose multiples rows of an array begin
@@ -29,6 +30,23 @@ def is_of_warpgroups(scheme: Scheme) -> bool:
     """Whether a scheme ends with the matrix instruction of a warpgroup."""
     last = scheme.specifiers[-1]
     return isinstance(last, Matrix) and next(iter(last.factors.values())) == ROWS
+
+
+def threads_copy(scheme: Scheme) -> bool:
+    """Whether all threads copy the tiles: pixels, rows that are no boxes, and where blocks share sums."""
+    problem, matrix = scheme.problem, scheme.specifiers[-1]
+    assert isinstance(matrix, Matrix)
+    rows, columns, depth = matrix.factors
+    sides = ((problem.broadcast, rows), (problem.vector, columns))
+    boxes = all(_is_of_boxes(tensor, dim, depth, problem.dtype) for tensor, dim in sides)
+    return not boxes or any(_loops(s, "block") and _loops_over(s, problem.reductions) for s in scheme.specifiers)
+
+
+def _is_of_boxes(tensor: Tensor, dim: str, depth: str, dtype: str) -> bool:
+    """Whether tiles of an array are boxes, in rows that the copy engine copies."""
+    plain = all(index == Affine(((of, 1),)) for index in tensor.indices for of, _ in index.terms[:1])
+    plain = plain and len(dim) == len(depth) == 1 and {dim, depth} <= {*tensor.dims}
+    return plain and tensor.shape[-1] * DTYPE_BYTES[dtype] % _ALIGNED == 0
 
 
 def check_warpgroup(scheme: Scheme) -> None:
@@ -43,9 +61,26 @@ def check_warpgroup(scheme: Scheme) -> None:
         raise SchemeError(f"{matrix}: a warpgroup's matrix instruction for {problem.dtype} is {shapes}")
     check_roles(problem, matrix)
     _check_order(scheme, (rows, columns, depth))
-    for tensor, dim in ((problem.broadcast, rows), (problem.vector, columns)):
-        _check_array(scheme, tensor, dim, depth)
-    _check_sizes(scheme, (rows, columns, depth))
+    for tensor in (problem.broadcast, problem.vector):
+        across = tensor.indices[-1].terms[0][0] not in depth
+        if across and DTYPE_BYTES[problem.dtype] > 2:
+            raise SchemeError(
+                f"S({tensor.name}, …): wgmma reads {problem.dtype} only where {tensor.name} lies along {depth}: give "
+                f"it transposed"
+            )
+    threads = threads_copy(scheme)
+    if threads and problem.dtype == "tf32":
+        raise SchemeError(
+            f"{matrix}: wgmma cuts tf32 off where only TMA copies round it, which copy no such tiles: loop over "
+            f"clusters, or use a warp's M({rows}16{columns}8{depth}8)"
+        )
+    least = 3 if threads else 2  # wgmma still reads one stage while threads fill another
+    for s in scheme.specifiers:
+        if isinstance(s, Stage) and s.tensor != problem.output.name and s.depth < least:
+            raise SchemeError(
+                f"{s}: threads copy these tiles, and wgmma still reads one while another fills: use {least}"
+            )
+    _check_sizes(scheme, (rows, columns, depth), threads)
 
 
 def _check_order(scheme: Scheme, axes: tuple[str, str, str]) -> None:
@@ -61,8 +96,8 @@ def _check_order(scheme: Scheme, axes: tuple[str, str, str]) -> None:
         ("U", lambda s: isinstance(s, Unroll) and s.dim in axes and s.factor is not None, range(99)),
     )
     left = list(scheme.specifiers[:-1])
-    if left and _loops(left[0], "block") and _loops_over(left[0], problem.reductions):
-        raise SchemeError(f"{left[0]}: blocks share no sums of warpgroups; use a warp's instruction")
+    while left and _loops(left[0], "block") and _loops_over(left[0], axes[2:]):
+        left.pop(0)
     for name, fits, counts in kinds:
         count = 0
         while left and fits(left[0]):
@@ -87,28 +122,7 @@ def _loops_over(specifier: Specifier, dims: Collection[str]) -> bool:
     return isinstance(specifier, Tile) and specifier.dim in dims
 
 
-def _check_array(scheme: Scheme, tensor: Tensor, dim: str, depth: str) -> None:
-    """Raises SchemeError where the copy engine cannot copy the tiles of an array, or wgmma cannot read them."""
-    dtype = scheme.problem.dtype
-    plain = all(index == Affine(((of, 1),)) for index in tensor.indices for of, _ in index.terms[:1])
-    if len(dim) > 1 or len(depth) > 1 or not plain or not {dim, depth} <= {*tensor.dims}:
-        raise SchemeError(
-            f"S({tensor.name}, …): tiles of a convolution are no boxes of {tensor.name}; use a warp's instruction, or "
-            f"loops over clusters"
-        )
-    across = tensor.indices[-1].terms[0][0] != depth
-    if across and DTYPE_BYTES[dtype] > 2:
-        raise SchemeError(
-            f"S({tensor.name}, …): wgmma reads {dtype} only where {tensor.name} lies along {depth}: give it transposed"
-        )
-    run = tensor.shape[-1] * DTYPE_BYTES[dtype]
-    if run % _ALIGNED:
-        raise SchemeError(
-            f"S({tensor.name}, …): rows of {run} bytes cannot be copied as boxes; use a multiple of {_ALIGNED} bytes"
-        )
-
-
-def _check_sizes(scheme: Scheme, axes: tuple[str, str, str]) -> None:
+def _check_sizes(scheme: Scheme, axes: tuple[str, str, str], threads: bool) -> None:
     """Raises SchemeError where tiles have other rows than wgmma reads, or too many for a copy or for registers."""
     matrix = scheme.specifiers[-1]
     assert isinstance(matrix, Matrix)
@@ -126,15 +140,14 @@ def _check_sizes(scheme: Scheme, axes: tuple[str, str, str]) -> None:
         raise SchemeError(
             f"{matrix}: a step has rows of 128 bytes, {points} points of {depth}: use U({depth},{wanted})"
         )
-    warps = prod(groups.values()) * WARPS_OF_GROUP + 1
+    warps = prod(groups.values()) * WARPS_OF_GROUP + (not threads)
     if warps > _MOST_WARPS:
         named = " ".join(str(s) for s in scheme.specifiers if isinstance(s, Tile) and s.worker == "warpgroup")
-        raise SchemeError(
-            f"{named}: with a warp that copies these are {warps} warps; a block has at most {_MOST_WARPS}"
-        )
+        beside = "" if threads else "with a warp that copies "
+        raise SchemeError(f"{named}: {beside}these are {warps} warps; a block has at most {_MOST_WARPS}")
     for dim in axes[:2]:
         tile = unrolled[dim] * groups[dim] * matrix.factors[dim]
-        if tile > _LARGEST_BOX:
+        if tile > _LARGEST_BOX and not threads:
             raise SchemeError(f"{matrix}: {tile} points of {dim} in a tile, the copy engine takes {_LARGEST_BOX}")
     sums = prod(unrolled[dim] * matrix.factors[dim] for dim in axes[:2]) // (WARP_SIZE * WARPS_OF_GROUP)
     if not fit(sums, warps * WARP_SIZE):

@@ -37,7 +37,8 @@ from gpu.passes.facts.neighbours import ELEMENT
 from gpu.passes.facts.reading import WIDTH
 from gpu.passes.facts.workers import BLOCKS, THREAD, THREADS_OF_BLOCK, Team, launches, over, threads_of
 from gpu.passes.memory.stage_tiles import place_of_element
-from gpu.passes.warpgroups.instructions import PUBLISH, ROW_BYTES
+from gpu.passes.warpgroups.cut_tiles import in_blocks, lies_across, of_block, row_of
+from gpu.passes.warpgroups.instructions import PUBLISH
 from tiling.loops.index import ZERO, Index, constant
 from tiling.loops.language import (
     MBARRIER,
@@ -179,24 +180,15 @@ class _Box:
     depth: str
 
     @property
-    def row(self) -> int:
-        """Numbers in a row of the tile."""
-        return ROW_BYTES // WIDTH[self.tile.dtype]
-
-    @property
     def across(self) -> bool:
         """Whether the rows lie across the depth, so that the tile is cut into blocks."""
-        return self.tile.axes[-1] != self.depth
+        return lies_across(self.tile, self.depth)
 
     @property
     def buffer(self) -> Buffer:
         """The tile as the copy engine fills it."""
-        *others, last = self.tile.shape
-        axes, shape = self.tile.axes, self.tile.shape
-        if self.across:
-            axes, shape = ("blocks", *axes), (last // self.row, *others, self.row)
         dtype = "tf32" if self.tile.dtype == "f32" else self.tile.dtype
-        return replace(self.tile, shape=shape, axes=axes, dtype=dtype)
+        return replace(in_blocks(self.tile) if self.across else self.tile, dtype=dtype)
 
     @property
     def bytes(self) -> int:
@@ -204,7 +196,7 @@ class _Box:
 
     def place(self, at: tuple[Index, ...]) -> tuple[Index, ...]:
         """Where the element at a place of the tile is in that of the copy engine."""
-        return (at[-1] // self.row, *at[:-1], at[-1] % self.row) if self.across else at
+        return of_block(self.tile, at) if self.across else at
 
     def copies(self) -> Body:
         """The copies of the box: one, or one for each block."""
@@ -212,8 +204,8 @@ class _Box:
         found: list[Statement] = []
         for block in range(self.buffer.shape[0] if self.across else 1):
             target = (constant(block),) * self.across + (ZERO,) * len(self.tile.shape)
-            source = (*self.begin[:-1], self.begin[-1] + block * self.row)
-            extents = (*self.extents[:-1], self.row)
+            source = (*self.begin[:-1], self.begin[-1] + block * row_of(self.tile))
+            extents = (*self.extents[:-1], row_of(self.tile))
             places = Address(self.tile.name, target), Address(self.array.name, source)
             found.append(CopyBox(*places, extents, _BARRIER, function))
         return tuple(found)

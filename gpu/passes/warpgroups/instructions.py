@@ -4,10 +4,11 @@
     FENCE, COMMIT, wait(pending)     what has to stand around them
     PIN                              keeps the compiler from moving a sum across its place
     PUBLISH                          makes opened mbarriers visible to the copy engine
+    SHOW                             makes what a thread has brought to shared memory visible to wgmma
 
 A row of a tile has 128 bytes: points of the depth, or where a tile lies across the depth, 64 rows of a or columns of b.
-Shared memory holds a row's chunks of 16 bytes swizzled, as copies of boxes and wgmma both do. Lane l of warp q holds of
-`to` what it would of a warp's instruction on rows 16 q to 16 q + 15. Source: PTX ISA, "wgmma".
+Chunk c of 16 bytes of row r lies where c ^ r % 8 would. Lane l of warp q holds of `to` what it would of a warp's
+instruction on rows 16 q to 16 q + 15. Source: PTX ISA, "wgmma".
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from gpu.passes.facts.workers import WARP_SIZE, WARPS_OF_GROUP
 from gpu.passes.matrices.instructions import WORDS
 from tiling.dtypes.formats import WIDENED
 from tiling.dtypes.products import DTYPE_BYTES
-from tiling.loops.index import LANE, ZERO, Index, constant, variable
+from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import Alloc, Apply, Body, Buffer, For, Instruction, Load, Statement, Store, Value
 
 ROWS, COLUMNS = 64, (64, 128, 256)  # of the instruction
-ROW_BYTES = 128  # of a tile
+ROW_BYTES, CHUNK_BYTES = 128, 16  # of a tile
 DEPTHS = {dtype: words.depth for dtype, words in WORDS.items()}  # points that an instruction sums
 
 
@@ -33,7 +34,7 @@ def row_points(dtype: str) -> int:
 
 @lru_cache(maxsize=64)
 def wgmma(dtype: str, columns: int, across: tuple[bool, bool]) -> Instruction:
-    """The matrix instruction of a dtype. across: whether a, and b, lie across the depth."""
+    """The matrix instruction of a dtype, on rows from `part` on. across: whether a, and b, lie across the depth."""
     depth, lanes = DEPTHS[dtype], WARP_SIZE * WARPS_OF_GROUP
     point, deep, number = map(variable, ("point", "deep", "number"))
     quarter, member = LANE // WARP_SIZE, LANE % WARP_SIZE
@@ -68,9 +69,11 @@ def _lanes(statement: Statement) -> For:
 
 
 def _element(operand: str, point: Index, deep: Index, dtype: str, across: bool) -> Value:
-    """An element of a or b as an f32: of a row or column, at a depth behind where the operand begins."""
-    row = row_points(dtype)
-    place = point // row * (row * row) + deep * row + point % row if across else point * row + deep
+    """An element of a or b as an f32: of a row or column, at a depth of the part."""
+    row, chunk = row_points(dtype), CHUNK_BYTES // DTYPE_BYTES[dtype]
+    line, at = (deep, point % row) if across else (point, deep + variable("part"))
+    block = point // row * (row * row) if across else ZERO
+    place = block + line * row + applied("^", at // chunk, line % 8) * chunk + at % chunk
     load = Load(operand, (place,))
     return Apply(WIDENED[dtype], (load,)) if dtype in WIDENED else load
 
@@ -79,12 +82,13 @@ def _descriptor(operand: str, dtype: str, across: bool) -> str:
     place = f"shared_address({{{operand}}})"
     if across:  # blocks of as many points as a row has, of so many rows
         return f"wgmma_descriptor_across({place}, {row_points(dtype) * ROW_BYTES})"
-    return f"wgmma_descriptor({place})"
+    return f"wgmma_descriptor({place} + {DTYPE_BYTES[dtype]} * ({{part}}))"
 
 
 FENCE = Instruction("wgmma_fence", "wgmma_fence()", ())
 COMMIT = Instruction("wgmma_commit", "wgmma_commit()", ())
 PIN = Instruction("pin", "pin({to})", ())
+SHOW = Instruction("fence_proxy_async", "fence_proxy_async()", ())
 PUBLISH = Instruction("mbarrier_fence_init", "mbarrier_fence_init()", ())
 
 

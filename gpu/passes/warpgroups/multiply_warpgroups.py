@@ -14,7 +14,7 @@
       for k_u in 0..64 by 16, unrolled:
         for m_u in 0..64 by 64, unrolled:
           for n_u in 0..128 by 128, unrolled:
-            wgmma_m64n128k16_f16(to: acc + […], a: X_tile + […], b: W_tile + […])
+            wgmma_m64n128k16_f16(to: acc + […], a: X_tile + […], b: W_tile + […], part: k_u)
       wgmma_commit()
       wgmma_wait_0()
       …
@@ -39,6 +39,7 @@ from gpu.passes.facts.workers import (
 )
 from gpu.passes.matrices.instructions import COLUMNS
 from gpu.passes.matrices.multiply_matrices import WarpTile, at, factors_of
+from gpu.passes.warpgroups.cut_tiles import BLOCKS
 from gpu.passes.warpgroups.instructions import COMMIT, FENCE, PIN, ROWS, wait, wgmma
 from tiling.loops.index import LANE, ZERO, constant, variable
 from tiling.loops.language import (
@@ -49,6 +50,7 @@ from tiling.loops.language import (
     Define,
     Do,
     For,
+    Immediate,
     Instruction,
     Invoke,
     Kernel,
@@ -75,7 +77,8 @@ def multiply_warpgroups(kernel: Kernel, scheme: Scheme) -> Kernel:
     groups, *_ = sums.shape
     tile = _Tile(rows, columns, depth, scheme.problem.dtype, ROWS, variable(WARP) % WARPS_OF_GROUP * 16, width, deep)
     held = tile.sums(replace(sums, shape=(groups * WARPS_OF_GROUP, *sums.shape[1:])))
-    tile = replace(tile, held_sums=held)
+    blocks = frozenset(s.buffer.name for s in walk(kernel.body) if isinstance(s, Alloc) and BLOCKS in s.buffer.axes)
+    tile = replace(tile, held_sums=held, in_blocks=blocks)
 
     def body(block: Body) -> Body:
         found: list[Statement] = []
@@ -91,6 +94,14 @@ def multiply_warpgroups(kernel: Kernel, scheme: Scheme) -> Kernel:
     return replace(kernel, body=body(kernel.body))
 
 
+def parts_of_products(groups: For) -> tuple[Body, Statement, Body, Statement]:
+    """Of the loop over warpgroups that multiply: where they are, pins, the products, and pins behind a wait for all."""
+    places = tuple(s for s in groups.body if isinstance(s, Define))
+    begin, *products, last, pins = (s for s in groups.body if s not in places)
+    assert last == do(wait(0))
+    return places, begin, tuple(products), pins
+
+
 def do(instruction: Instruction) -> Do:
     """An instruction without operands."""
     return Do(Invoke(instruction, ()))
@@ -98,11 +109,16 @@ def do(instruction: Instruction) -> Do:
 
 @dataclass(frozen=True)
 class _Tile(WarpTile):
-    """A warpgroup's tile. width, deep: columns and depth of an instruction. held_sums: all sums as lanes hold them."""
+    """A warpgroup's tile.
+
+    width, deep: columns and depth of an instruction. held_sums: all sums as lanes hold them. in_blocks: the tiles of
+    inputs that lie across the depth.
+    """
 
     width: int = 0
     deep: int = 0
     held_sums: Buffer | None = None
+    in_blocks: frozenset[str] = frozenset()
 
     def of_warpgroup(self, team: For) -> Body:
         """The statements of the warpgroups: matrix instructions, or what each lane of their warps does."""
@@ -131,22 +147,18 @@ class _Tile(WarpTile):
     def multiplied(self, statement: Statement) -> Statement:
         """The loops over the products of a tile, as matrix instructions."""
         loops, (a, b) = factors_of(statement)
-        across = (_is_across(a), _is_across(b))
+        across = (a.buffer in self.in_blocks, b.buffer in self.in_blocks)
         quarter, member = LANE // WARP_SIZE, LANE % WARP_SIZE
         group = variable(WARPGROUP) * WARPS_OF_GROUP
         to = (group + quarter, member, at(self.rows, self.step), at(self.columns, COLUMNS), ZERO)
-        given = (("to", Address(ACCUMULATORS, to)), ("a", _begin(a)), ("b", _begin(b)))
+        part = Immediate(ZERO if all(across) else variable(self.depth))
+        given = (("to", Address(ACCUMULATORS, to)), ("a", _begin(a)), ("b", _begin(b)), ("part", part))
         found: Statement = Do(Invoke(wgmma(self.dtype, self.width, across), given))
         for name, step in ((self.columns, self.width), (self.rows, self.step), (self.depth, self.deep)):
             found = replace(loops[name], step=step, body=(found,))
         return found
 
 
-def _is_across(load: Load) -> bool:
-    """Whether a tile lies across the depth: then it has an axis for its blocks."""
-    return len(load.at) == 3
-
-
 def _begin(load: Load) -> Address:
-    """Where the tile of an instruction begins. Across the depth that is the beginning of a block."""
-    return Address(load.buffer, (*load.at[:-1], ZERO) if _is_across(load) else load.at)
+    """Where the rows of an instruction begin. Across the depth that is in the first of its blocks."""
+    return Address(load.buffer, (*load.at[:-1], ZERO))

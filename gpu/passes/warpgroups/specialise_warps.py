@@ -4,7 +4,7 @@
       …
       for thread in 0..1, thread:
         arrive at arrived, expect 32768 bytes
-        copy a box of 128 x 64 to X_tile[0, 0] from X[m_1, k], counted at arrived
+        copy a swizzled box of 128 x 64 to X_tile[0, 0] from X[m_1, k], counted at arrived
         …
       for thread in 0..256, thread:
         wait for phase k / 64 of arrived
@@ -30,7 +30,7 @@
           for k in 0..256 by 64:
             wait for phase k / 192 - 1 of empty + [k / 64 % 3]
             arrive at full + [k / 64 % 3], expect 32768 bytes
-            copy a box of 128 x 64 to X_tile[k / 64 % 3, 0, 0] from X[m_1, k], counted at full + [k / 64 % 3]
+            copy a swizzled box of 128 x 64 to X_tile[k / 64 % 3, 0, 0] from X[m_1, k], counted at full + [k / 64 % 3]
             …
 
 A stage is full once its bytes have come, and empty once each warp has multiplied what it held: the products of one step
@@ -55,8 +55,8 @@ from gpu.passes.facts.workers import (
     over,
 )
 from gpu.passes.warpgroups.copy_boxes import ARRIVED, open_all
-from gpu.passes.warpgroups.instructions import PIN, wait
-from gpu.passes.warpgroups.multiply_warpgroups import do
+from gpu.passes.warpgroups.instructions import wait
+from gpu.passes.warpgroups.multiply_warpgroups import do, parts_of_products
 from tiling.loops.index import Index, constant, variable
 from tiling.loops.language import (
     MBARRIER,
@@ -69,7 +69,6 @@ from tiling.loops.language import (
     Buffer,
     CopyBox,
     Define,
-    Do,
     For,
     If,
     Inside,
@@ -175,16 +174,12 @@ class _Ring:
     def multiplying(self) -> Body:
         """The loop over steps as those who multiply see it, and what follows it."""
         loop, groups = self.loop, self.groups
-        places = tuple(s for s in groups.body if isinstance(s, Define))
-        *before, last, pins = (s for s in groups.body if s not in places)
-        assert last == do(wait(0)) and _pins(pins)
-        begin, *products = before
-        assert _pins(begin)
+        places, begin, products, pins = parts_of_products(groups)
         released = Arrive(Address(EMPTY, (stage_of(loop, self.stages, self.stages - 1),)))
         later = Inside(variable(loop.name), (loop.start + loop.step).offset, None)
         release = (do(wait(1)), If((later,), (self.each_warp(released),))) if self.turns else ()
         full = Await(Address(FULL, (self.stage,)), self.turn)
-        step = replace(groups, body=(*places, full, *self.of_stage(tuple(products)), *release))
+        step = replace(groups, body=(*places, full, *self.of_stage(products), *release))
         return (
             replace(groups, body=(begin,)),
             replace(loop, body=(step,)),
@@ -195,7 +190,3 @@ class _Ring:
         """One thread of each warp of a warpgroup."""
         quarter = For(QUARTER, constant(0), constant(WARPS_OF_GROUP), 1, (A_WARP.each((statement,), 1),), KIND[QUARTER])
         return quarter
-
-
-def _pins(statement: Statement) -> bool:
-    return any(isinstance(s, Do) and s.invoke.instruction == PIN for s in walk((statement,)))

@@ -91,8 +91,8 @@ def test_every_function_compiles():
     assert compile_cubin(source, "sm_80").spilled == 0
 
 
-@pytest.mark.parametrize("problem, trace", [(CONV, "E_"), (STEM, "epilogue(")], ids=["passes", "pipeline"])
-def test_a_kernel_without_an_epilogue_has_no_trace_of_one(problem, trace):
+@pytest.mark.parametrize("problem", [CONV, STEM], ids=str)
+def test_a_kernel_without_an_epilogue_has_no_trace_of_one(problem):
     plain, fused_in = (emit_scheme(product_scheme(each)).text for each in (problem, fused(problem, "y + b")))
-    assert trace in fused_in
-    assert trace not in plain and "epilogue" not in plain
+    assert "E_" in fused_in
+    assert "E_" not in plain and "epilogue" not in plain

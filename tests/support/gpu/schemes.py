@@ -143,6 +143,18 @@ _WARPGROUPS = {
         matmul(m=5, n=16, k=24, dtype="bf16", batch=2),
         "T(l,2)@block S(c) T(k,1) S(a, 2) S(b, 2) T(n,1)@warpgroup U(k,4) M(m64n64k16)",
     ),
+    "warpgroups of pixels": (
+        conv2d(n=1, c=8, h=4, w=3, k=12, r=3, s=3, padding=1, dtype="f16", filters="krsc"),
+        "S(y) T(rsc,2) S(x, 3) S(w, 3) T(k,1)@warpgroup U(rsc,4) M(nhw64k64rsc16)",
+    ),
+    "warpgroups, threads gather across": (
+        matmul(m=9, n=13, k=190, dtype="bf16", transpose_a=True),
+        "S(c) T(k,3) S(a, 3) S(b, 3) T(m,1)@warpgroup U(k,4) M(m64n64k16)",
+    ),
+    "warpgroups, a sum that blocks share": (
+        fused(matmul(m=9, n=8, k=120, dtype="f16", transpose_b=True), "relu(y + bias[n])"),
+        "T(k,2)@block S(c) T(k,1) S(a, 3) S(b, 3) T(m,1)@warpgroup U(k,4) M(m64n64k16)",
+    ),
 }
 
 

@@ -26,13 +26,15 @@ from tiling.loops.meaning.memory import Array
 from tiling.loops.meaning.scope import Scope
 from tiling.loops.meaning.workers import Mbarrier
 
+CHUNK = 16  # bytes
+
 
 def _copy(statement: Copy, scope: Scope) -> None:
     scope.copies.groups[-1].append((statement, scope.inner()))
     # Its target changes from now on, for whoever looks.
-    target, at = scope.arrays[statement.target.buffer], scope.at(statement.target.at)
+    target = _place(statement.target, scope).flat()
     for element in range(statement.count):
-        target.meet((*at[:-1], at[-1] + element))
+        target.meet((element,))
 
 
 def _commit(statement: Commit, scope: Scope) -> None:
@@ -44,22 +46,23 @@ def _wait(statement: Wait, scope: Scope) -> None:
     complete = groups[: max(0, len(groups) - 1 - statement.pending)]
     del groups[: len(complete)]
     for copy, where in (each for group in complete for each in group):
-        source, target = where.arrays[copy.source.buffer], where.arrays[copy.target.buffer]
-        begin, end = where.at(copy.source.at), where.at(copy.target.at)
+        source, target = _place(copy.source, where).flat(), _place(copy.target, where).flat()
         reads = where.all_hold(copy.conditions)
         zero = source.elements.dtype.type(0)
         for element in range(copy.count):
-            given = source.read((*begin[:-1], begin[-1] + element)) if reads else zero
-            target.write((*end[:-1], end[-1] + element), given)
+            given = source.read((element,)) if reads else zero
+            target.write((element,), given)
 
 
 def _copy_box(statement: CopyBox, scope: Scope) -> None:
     source, target = scope.arrays[statement.source.buffer], scope.arrays[statement.target.buffer]
     begin, place = scope.at(statement.source.at), target.moved(target.name, scope.at(statement.target.at)).flat()
+    row, chunk = statement.extents[-1], CHUNK // target.elements.itemsize
     for number, at in enumerate(product(*map(range, statement.extents))):
         there = tuple(map(add, begin, at))
         inside = all(0 <= each < extent for each, extent in zip(there, source.elements.shape))
         given = source.read(there) if inside else source.elements.dtype.type(0)
+        number ^= number // row % 8 * chunk if statement.swizzled else 0
         place.write((number,), FUNCTIONS[statement.function](given) if statement.function else given)
     size = math.prod(statement.extents) * target.elements.itemsize
     _mbarrier(statement.barrier, scope).arrive(scope.workers, 0, -size)

@@ -227,6 +227,16 @@ def test_a_copy_from_outside_brings_zeros():
     assert run(Alloc(SHARED), each(both), Commit(), Wait(), each(put(get("S", AT), AT))) == [4, 0, 0, 0]
 
 
+def test_a_copy_goes_on_behind_the_end_of_a_row():
+    """Its elements are neighbours in memory, of the source and of the target."""
+    rows = Buffer("S", (2, 2), ("row", "column"), memory="shared")
+    copy = Copy(Address("S", indices(0, 1)), Address("X", indices(1)), 3)
+    found = run(
+        Alloc(rows), copy, Commit(), Wait(), put(Load("S", indices(1, 1))), put(Load("S", indices(1, 0)), constant(1))
+    )
+    assert found == [4, 3, -1, -1]
+
+
 def test_a_ring_of_stages():
     """Two stages: the copy of the next element is under way while this one is read."""
     next_one = Copy(Address("S", ((AT + 1) % 2,)), Address("X", (AT + 1,)), 1)
