@@ -80,7 +80,8 @@ class Variant:
         found: dict[Work, list[int]] = {}
         for number, step in enumerate(kernel_steps(self.graph.steps)):
             work = works.get(step.outputs)
-            if isinstance(work, (Problem, Sized)):
+            # A product that rounds its sums since then writes what a map wrote: its time is not the map's.
+            if isinstance(work, (Problem, Sized)) and isinstance(step.work, type(work)):
                 found.setdefault(work, []).append(number)
         return found
 

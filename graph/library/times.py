@@ -68,12 +68,15 @@ class Times:
 
 
 def digest(model: Model) -> str:
-    """The same for models that compute the same steps in the same order, whatever their weights are."""
+    """The same for models of the same steps and arrays, whatever their weights are."""
     told = [
         (_text(step.work) if isinstance(step.work, Sized) else str(step.work), step.inputs, step.outputs)
         for step in model.steps
     ]
-    return sha256(repr((model.outputs, told)).encode()).hexdigest()[:32]
+    # A step may see an array in another shape, so that it cannot have its channels last.
+    arrays = sorted((name, array.dtype, array.shape) for name, array in model.arrays.items())
+    names = sorted(model.views.items()), sorted(model.slices), sorted(model.constants)
+    return sha256(repr((model.outputs, told, arrays, names)).encode()).hexdigest()[:32]
 
 
 def _text(program: Sized) -> str:

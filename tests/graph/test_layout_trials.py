@@ -18,7 +18,9 @@ from graph.plan import Plan
 from graph.variant import Variant
 from search.flow import in_models
 from tests.support.models.onnx_models import model, whole
+from tests.support.models.quantised import NUMBERS, made, numbers
 from tiling.problem import Problem
+from tiling.program.infer import Sized
 
 node = helper.make_node
 
@@ -203,6 +205,28 @@ def test_weights_do_not_matter_and_shapes_do():
     same = network()
     same.graph.initializer[0].raw_data = whole(9, 8, 8, 3, 3).tobytes()
     assert digest(graph) == digest(Plan(same).graph({})) != digest(other)
+
+
+def test_a_residual_of_another_shape_is_another_model():
+    """The product is the same, but only an image of four axes is converted to channels last."""
+
+    def with_residual(*shape):
+        nodes = [node("Conv", ["x", "w"], ["a"]), node("Add", ["a", "z"], ["y"])]
+        given = model(nodes, {"x": [1, 8, 6, 6], "z": shape}, ["y"], {"w": whole(1, 8, 8, 1, 1)})
+        return Plan(given).graph({})
+
+    three, four = with_residual(8, 6, 6), with_residual(1, 8, 6, 6)
+    assert [step.work for step in three.steps] == [step.work for step in four.steps]
+    assert digest(three) != digest(four) == digest(with_residual(1, 8, 6, 6))
+
+
+def test_the_time_of_a_product_that_rounds_its_sums_is_not_that_of_the_map():
+    names = ["x", "s", "zx", "w", "s", "zw", "s", "zx"]
+    constants = {"s": np.float32(0.5), "zx": np.uint8(3), "w": numbers(1, "s8", 16, 8, 3, 3), "zw": np.int8(0)}
+    given = made([node("QLinearConv", names, ["y"])], {"x": numbers(0, "u8", 1, 8, 6, 6)}, NUMBERS["u8"], constants)
+    variant = Unwritten(Plan(given).graph({}), frozenset(), None, None, "net")
+    assert [type(step.work) for step in variant.laid.steps] == [Problem, Sized]
+    assert [type(step.work) for step in variant.graph.steps] == [Problem] and not variant.timed
 
 
 @pytest.mark.slow
