@@ -37,7 +37,8 @@ from tiling.scheme.scheme import Scheme
 #   seconds = max(core, levels) + `exposed` · (the other parts) + `start`
 #             + (data from beyond L2 that no tile prefetches, where it is not the slowest part and comes from a memory
 #               slower than `in_time` · L2), times (a share - `exposed`): `not_prefetched`, or `from_memory` of an x
-#               that lies beyond the last cache. Of an output there, nothing: no tile waits for its stores.
+#               that lies beyond the last cache and is no vector. Of an output there, nothing: no tile waits for its
+#               stores.
 #             + `reshape` · (changes of tiles), for matrix instructions
 #
 # Overlap is not complete, so a share `exposed` of every other part shows; for matrix instructions it is `in_tiles`.
@@ -147,8 +148,9 @@ class Predictor:
         late = self._late(traffic, movement, stream, slowest, exposed)
         if sum(late.values()) > NOTICED * seconds:
             plans = plan_prefetches(scheme, stream)
-            gone = {piece.array for plan in plans for piece in plan.pieces if not self._stays(piece)}
-            early = {self._names[array] for array in prefetched(plans) - (gone & {"x"})}
+            of_x = [piece for plan in plans for piece in plan.pieces if piece.array == "x"]
+            gone = set() if all(map(self._stays, of_x)) else {"x"}
+            early = {self._names[array] for array in prefetched(plans) - gone}
             seconds += sum(part for tensor, part in late.items() if tensor not in early)
         return Prediction(
             seconds, compute, overhead, traffic, movement, parts, share * self.threads, start, self.threads
@@ -188,9 +190,9 @@ class Predictor:
         return late
 
     def _stays(self, piece: Piece) -> bool:
-        """Whether a piece that tiles prefetch stays in L2 until its turn, beside this piece and the outputs stored."""
-        size, array = self.access.bytes_of, self.access.packed if piece.array == "w" else self.problem.broadcast
-        return 2 * piece.elements * size(array) + piece.outputs * size(self.problem.output) <= self._l2
+        """Whether the next piece of x stays in L2 until its turn, beside this piece and the outputs stored."""
+        size, problem = self.access.bytes_of, self.problem
+        return 2 * piece.elements * size(problem.broadcast) + piece.outputs * size(problem.output) <= self._l2
 
     def kernel(self, tile: Mapping[str, int]) -> tuple[Microkernel, float]:
         """The microkernel of a register tile (units per dim) and its score."""
