@@ -65,7 +65,10 @@ def channels_last(model: Model, costs: Costs) -> frozenset[int]:
 
 
 def told(graph: Model, laid: Model, costs: Costs) -> dict[tuple[str, ...], str]:
-    """For readers: what the convolutions and conversions of a model in its layouts take, by the step's outputs."""
+    """For readers: what the convolutions and conversions of a model in its layouts take, by the step's outputs.
+
+    Of convolutions by x and w too, since those that take a map in later write what that wrote.
+    """
     compared, found = frozenset(priced(graph)), {}
     for step in laid.steps:
         work = step.work
@@ -73,7 +76,8 @@ def told(graph: Model, laid: Model, costs: Costs) -> dict[tuple[str, ...], str]:
             works = in_layout(work, "nchw"), in_layout(work, "nhwc")
             pair = costs.pair(works, (costs.predicted(works[0]), costs.predicted(works[1])))
             sides = zip(("first", "last"), works, pair)
-            found[step.outputs] = ", ".join(f"channels {side} {costs.told(each, taken)}" for side, each, taken in sides)
+            text = ", ".join(f"channels {side} {costs.told(each, taken)}" for side, each, taken in sides)
+            found[step.outputs] = found[step.inputs[:2]] = text
         elif isinstance(work, Sized) and step.node == LAYOUT:
             found[step.outputs] = f"a conversion {costs.told(work, costs.of(work, _moving(work.inputs[0])))}"
     return found

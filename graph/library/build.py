@@ -59,7 +59,7 @@ def files_of(
 ) -> dict[str, bytes]:
     """The files of a compiled model, by name. Raises as compiling.
 
-    tuned_: the products whose kernels tuning chose. layouts: for some steps, by their outputs, what layouts take.
+    tuned_: the products whose kernels tuning chose. layouts: what layouts take (`told`).
     """
     shared = _compiled(made)
     record = {
@@ -102,6 +102,7 @@ def explained(
         whole = sum(bytes_of(model.arrays[name]) for name in dict.fromkeys((*step.inputs, *step.outputs)))
         if isinstance(step.work, Problem):
             work, scheme = step.work, kernels[step.work].scheme
+            layout = layout or layouts.get(step.inputs[:2], "")
             found.append(
                 Explained(step.node, step.text, True, work.flops, step.unfused, scheme, work in tuned_, whole, layout)
             )

@@ -220,13 +220,15 @@ def test_a_residual_of_another_shape_is_another_model():
     assert digest(three) != digest(four) == digest(with_residual(1, 8, 6, 6))
 
 
-def test_the_time_of_a_product_that_rounds_its_sums_is_not_that_of_the_map():
+def test_a_product_that_rounds_its_sums_has_no_time_of_the_map_and_says_its_layouts():
     names = ["x", "s", "zx", "w", "s", "zw", "s", "zx"]
     constants = {"s": np.float32(0.5), "zx": np.uint8(3), "w": numbers(1, "s8", 16, 8, 3, 3), "zw": np.int8(0)}
     given = made([node("QLinearConv", names, ["y"])], {"x": numbers(0, "u8", 1, 8, 6, 6)}, NUMBERS["u8"], constants)
     variant = Unwritten(Plan(given).graph({}), frozenset(), None, None, "net")
     assert [type(step.work) for step in variant.laid.steps] == [Problem, Sized]
     assert [type(step.work) for step in variant.graph.steps] == [Problem] and not variant.timed
+    (product,) = (each for each in Plan(given).compiled({}).explained if each.product)
+    assert product.layout.count("predicted") == 2
 
 
 @pytest.mark.slow
