@@ -26,10 +26,13 @@ def relu(nodes=(), **how):
     return model([node("Relu", ["x"], ["y"], "r"), *nodes], {"x": [2, 3]}, ["y"], **how)
 
 
+WEIGHT = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+
+
 def with_weight(**fields):
     """x + w, where w is not as a file should have it."""
     made = model([node("Add", ["x", "w"], ["y"], "a")], {"x": [2, 3]}, ["y"])
-    facts = {"name": "w", "data_type": TensorProto.FLOAT, "dims": [2, 3], "raw_data": bytes(24)}
+    facts = {"name": "w", "data_type": TensorProto.FLOAT, "dims": [2, 3], "raw_data": WEIGHT.tobytes()}
     made.graph.initializer.append(TensorProto(**{**facts, **fields}))
     return made
 
@@ -375,7 +378,7 @@ def test_a_pipe_in_a_models_folder_is_refused_and_not_waited_for(tmp_path):
             load_model(tmp_path / "saved")
         path.unlink()
         path.write_bytes(kept)
-    assert load_model(tmp_path / "saved")(X)[0].tolist() == X.tolist()
+    assert load_model(tmp_path / "saved")(X)[0].tolist() == (X + WEIGHT).tolist()
 
 
 def test_others_who_may_have_written_a_models_folder_are_told(tiny, tmp_path):
