@@ -11,12 +11,13 @@ import pytest
 from cpu.runtime.compiler.library import load
 from gpu.codegen.loops.scheme import PASSES, emit_scheme, maker_of
 from gpu.codegen.pipeline.reading import pipeline_of
-from tests.support.gpu.cases import product_scheme, tma_scheme
+from tests.support.gpu.cases import product_scheme, tma_scheme, wgmma_scheme
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.scheme.specifiers import SchemeError
 
 BATCHED = fused(matmul(m=2048, n=2048, k=2048, batch=1100, dtype="f16", transpose_b=True), "relu(y + z)")
+GATHERED = fused(matmul(m=2048, n=2048, k=2047, batch=1100, dtype="f16", transpose_b=True), "relu(y + z)")
 ODD_ROWS = fused(matmul(m=2048, n=2047, k=2048, batch=1100, dtype="bf16", transpose_b=True), "y + z")  # by threads
 
 
@@ -45,14 +46,22 @@ def test_a_batch_may_have_more_elements_than_32_bits_count(scheme, arrays):
         assert value(start, "unsigned l_block", 1099) == 1099 * tensor.stride("l")
 
 
-def test_a_batch_of_a_kernel_by_passes_may_have_more_elements_than_32_bits_count():
-    scheme = product_scheme(BATCHED)
+@pytest.mark.parametrize(
+    ("scheme", "tiles"),
+    [
+        (product_scheme(BATCHED), 32 * 64),
+        (product_scheme(GATHERED, unrolled=(2, 2, 1)), 32 * 64),
+        (wgmma_scheme(GATHERED), 16 * 32),
+    ],
+    ids=["copied", "gathered", "gathered for warpgroups"],
+)
+def test_a_batch_of_a_kernel_by_passes_may_have_more_elements_than_32_bits_count(scheme, tiles):
     assert maker_of(scheme) == PASSES
     problem, text = scheme.problem, emit_scheme(scheme).text
     ((type_of, number),) = re.findall(r"const ([\w ]+) l = (.*);", text)
     (threads,) = re.findall(r"const (int) block = .*, thread = thread_number\(\)", text)
     last = problem.extents["l"] - 1
-    block = last * 32 * 64  # the first of the last product
+    block = last * tiles  # the first of the last product
     assert value(f"({type_of})({number})", f"{threads} block", block) == last
     arrays = {"X": problem.broadcast, "W": problem.vector, "Y": problem.output, "E_z": problem.epilogue_arrays[0]}
     found = set(re.findall(r"[ (](X|W|Y|E_z) \+ (.*? \* l)\b", text))

@@ -15,7 +15,7 @@ from tiling.text.notation import parse
 
 
 def product_scheme(problem, *, warps=(2, 2), unrolled=(2, 2, 2), depth=3, group=1):
-    """A scheme of the portable pipeline. `group` tiles of rows are walked before the next tile of columns."""
+    """A scheme of warps, for any GPU. `group` tiles of rows are walked before the next tile of columns."""
     conv = problem.op == "conv2d"
     rows, columns, reduction = ("nhw", "k", "rsc") if conv else ("m", "n", "k")
     a, b, c = (problem.broadcast.name, problem.vector.name, problem.output.name)
