@@ -84,7 +84,7 @@ def emit_launch(kernel: Kernel, loop: For, symbol: str, blocks: int = 1) -> tupl
     names |= {MEMBER} if "lane" in names else set()
     workers = [f"{name} = {_NUMBER_OF[name]}" for name in _NUMBER_OF if name in names | _guarding(loop)]
     lines = [f"KERNEL({launch.threads}, {blocks}) {symbol}({', '.join(parameters)})", "{"]
-    lines += [f"    const int {', '.join(workers)};"] * bool(workers)
+    lines += [f"    const {printer.integer} {', '.join(workers)};"] * bool(workers)
     return launch, [*lines, *(f"    {line}" for line in printer.lines(loop.body)), "}"]
 
 

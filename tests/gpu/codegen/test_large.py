@@ -15,6 +15,7 @@ from tests.support.gpu.cases import product_scheme, tma_scheme, wgmma_scheme
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.scheme.specifiers import SchemeError
+from tiling.text.notation import parse
 
 BATCHED = fused(matmul(m=2048, n=2048, k=2048, batch=1100, dtype="f16", transpose_b=True), "relu(y + z)")
 GATHERED = fused(matmul(m=2048, n=2048, k=2047, batch=1100, dtype="f16", transpose_b=True), "relu(y + z)")
@@ -59,7 +60,7 @@ def test_a_batch_of_a_kernel_by_passes_may_have_more_elements_than_32_bits_count
     assert maker_of(scheme) == PASSES
     problem, text = scheme.problem, emit_scheme(scheme).text
     ((type_of, number),) = re.findall(r"const ([\w ]+) l = (.*);", text)
-    (threads,) = re.findall(r"const (int) block = .*, thread = thread_number\(\)", text)
+    threads = type_of_workers(text)
     last = problem.extents["l"] - 1
     block = last * tiles  # the first of the last product
     assert value(f"({type_of})({number})", f"{threads} block", block) == last
@@ -69,6 +70,19 @@ def test_a_batch_of_a_kernel_by_passes_may_have_more_elements_than_32_bits_count
     for name, place in found:
         assert arrays[name].elements > 1 << 32
         assert value(place, f"{type_of} l", last) == last * arrays[name].stride("l")
+
+
+def type_of_workers(text: str) -> str:
+    return re.search(r"const ([\w ]+) block = .*, thread = thread_number\(\)", text)[1]
+
+
+def test_blocks_may_leave_more_partial_sums_than_32_bits_count():
+    scheme = product_scheme(BATCHED)
+    shared = parse(scheme.problem, "T(k,2)@block " + scheme.text.replace("T(k,64)", "T(k,32)"))
+    text = emit_scheme(shared).text
+    places = set(re.findall(r"parts \+ (4096 \* \(block % 2252800\))", text))
+    assert len(places) == 1
+    assert value(places.pop(), f"{type_of_workers(text)} block", 2252799) == 2252799 * 4096
 
 
 @pytest.mark.parametrize(
