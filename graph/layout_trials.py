@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cpu.runtime.compiler.toolchain import CompileError
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError
 from graph.layouts.choice import channels_last
@@ -56,7 +57,7 @@ def faster_layouts(
         (seconds,) = best.beside([], LEAST_TURNS)
     except CandidateError:
         return first  # tuning says so
-    turns, longest = turns_for(float(np.median(seconds.sum(axis=1)))), 0.0
+    turns, longest = turns_for(float(np.median(seconds.sum(axis=1)))), time.monotonic() - began
     while (spent := time.monotonic() - began) + longest < budget:
         progress(Stage(f"layouts: {plural(len(tried), 'variants')} timed", round(spent), round(budget)))
         last = channels_last(graph, replace(costs, hope=HOPE))
@@ -64,11 +65,11 @@ def faster_layouts(
             times.keep_layouts(graph, best.last)
             break
         tried.add(last)
-        other = _Timed(last, variant(last), trying, times)
         try:
+            other = _Timed(last, variant(last), trying, times)
             after, before = other.beside([best], turns)
-        except CandidateError:
-            break
+        except (CandidateError, CompileError):
+            break  # the best one so far works
         if np.median(after.sum(axis=1) / before.sum(axis=1)) < 1 - LEAST_GAIN:
             best, other = other, best
         trying.dropped(other.folder)

@@ -1,5 +1,6 @@
 """Layouts that are chosen by times of whole models: which models are timed, what is kept, and what wins."""
 
+import time
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -9,6 +10,7 @@ import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
+from cpu.runtime.compiler.toolchain import CompileError
 from cpu.runtime.processes.worker import CandidateError
 from graph.layout_trials import HOPE, faster_layouts
 from graph.layouts.choice import RATE, channels_last, priced
@@ -159,6 +161,26 @@ def test_the_last_word_is_the_whole_models(apart):
     assert Times(search.plan.backend).layouts(search.graph) == frozenset()
 
 
+@pytest.mark.parametrize("budget, timings", [(19, [1]), (21, [1, 2])])
+def test_a_variant_begins_where_the_budget_has_room_for_as_long_as_the_first_took(apart, monkeypatch, budget, timings):
+    search = Search(first_by_prediction, last_in_truth)
+    monkeypatch.setattr(time, "monotonic", lambda: 10.0 * len(search.clock.timings))
+    search.run(budget)
+    assert [len(each) for each in search.clock.timings] == timings
+
+
+def test_layouts_that_the_compiler_does_not_take_are_left(apart, monkeypatch):
+    search = Search(first_by_prediction, last_in_truth)
+
+    def compiled(variant, schemes, progress=None):
+        if variant.last:
+            raise CompileError("gcc took too much memory")
+        return {}
+
+    monkeypatch.setattr(Unwritten, "compiled", compiled)
+    assert search.run() == frozenset()
+
+
 def test_what_was_timed_before_a_budget_ended_is_known_to_the_next_run(apart):
     search = Search(first_by_prediction, last_in_truth)
     assert search.run(budget=1e-9) == frozenset()
@@ -169,7 +191,7 @@ def test_what_was_timed_before_a_budget_ended_is_known_to_the_next_run(apart):
     assert again.run() == max(again.every(), key=len)
 
 
-def test_layouts_that_crash_are_left(apart):
+def test_layouts_that_crash_are_left(apart, monkeypatch):
     every = max(Search(first_by_prediction, last_in_truth).every(), key=len)
     search = Search(first_by_prediction, last_in_truth, broken={every})
     assert search.run() == frozenset() and search.times.layouts(search.graph) is None
