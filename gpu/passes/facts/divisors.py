@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from math import gcd
 
+from gpu.passes.facts.workers import THREADS_OF_BLOCK
 from tiling.loops.index import ZERO, Index, Part, applied, constant, variable
-from tiling.loops.language import Define, For, Statement
+from tiling.loops.language import Body, Define, For, Statement
+from tiling.loops.walk import with_blocks
 
 Divisors = Mapping[str, int]  # for each variable, a number by which it can always be divided
 
@@ -85,3 +88,27 @@ def known_inside(statement: Statement, known: Divisors) -> Divisors:
     if not isinstance(statement, For):
         return known
     return {**known, statement.name: gcd(divisor(statement.start, known), statement.step)}
+
+
+def with_loops(body: Body, changed: Callable[[For, int, Divisors], Body | None]) -> Body:
+    """The statements with loops changed, at any depth.
+
+    changed: of a loop, the threads of the block that run it, and what is known there, what stands in its place; None to
+        look inside it.
+    """
+
+    def rewritten(block: Body, threads: int, known: Divisors) -> Body:
+        found: list[Statement] = []
+        for statement in block:
+            known, inside = known_after(statement, known), threads
+            if isinstance(statement, For):
+                instead = changed(statement, threads, known)
+                if instead is not None:
+                    found += instead
+                    continue
+                inside = statement.stop.offset if statement.kind == THREADS_OF_BLOCK else threads
+            each = partial(rewritten, threads=inside, known=known_inside(statement, known))
+            found.append(with_blocks(statement, each))
+        return tuple(found)
+
+    return rewritten(body, 0, {})

@@ -26,11 +26,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
-from gpu.passes.facts.divisors import Divisors, apart, known_after, known_inside
+from gpu.passes.facts.divisors import Divisors, apart, with_loops
 from gpu.passes.facts.neighbours import ELEMENT, ROUND
 from gpu.passes.facts.reading import WIDTH, free_name
 from gpu.passes.facts.runs import BEFORE, RUN, Run, run_of
-from gpu.passes.facts.workers import THREAD, THREADS_OF_BLOCK
+from gpu.passes.facts.workers import THREAD
 from gpu.passes.matrices.instructions import CHUNK_WORDS, gather, put_chunk
 from tiling.dtypes.products import word_of
 from tiling.loops.index import ZERO, Index, Part, applied, constant, variable
@@ -53,7 +53,7 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.loops.rewrite import with_indices
-from tiling.loops.walk import buffers_of, with_blocks
+from tiling.loops.walk import buffers_of
 
 COUNT, _BYTES = 8, 2  # neighbours of a chunk, and the size of each
 _MOST = 4  # gathers that a thread has under way at once; each takes eight registers until it is shifted
@@ -64,21 +64,11 @@ def gather_rows(kernel: Kernel) -> Kernel:
     """The kernel, whose threads gather what they would copy one by one."""
     buffers = buffers_of(kernel)
 
-    def body(block: Body, threads: int, known: Divisors) -> Body:
-        found: list[Statement] = []
-        for statement in block:
-            known = known_after(statement, known)
-            inside = threads
-            if isinstance(statement, For):
-                inside = statement.stop.offset if statement.kind == THREADS_OF_BLOCK else threads
-                chunks = _chunks_of(statement, buffers)
-                if chunks:
-                    found += chunks.gathered(threads, known)
-                    continue
-            found.append(with_blocks(statement, partial(body, threads=inside, known=known_inside(statement, known))))
-        return tuple(found)
+    def gathered(loop: For, threads: int, known: Divisors) -> Body | None:
+        chunks = _chunks_of(loop, buffers)
+        return chunks.gathered(threads, known) if chunks else None
 
-    return replace(kernel, body=body(kernel.body, 0, {}))
+    return replace(kernel, body=with_loops(kernel.body, gathered))
 
 
 def _chunks_of(loop: For, buffers: Mapping[str, Buffer]) -> _Chunks | None:

@@ -16,13 +16,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from gpu.passes.facts.divisors import Divisors, apart, known_after, known_inside
+from gpu.passes.facts.divisors import Divisors, apart, with_loops
 from gpu.passes.facts.neighbours import ELEMENT, ROUND
 from gpu.passes.facts.registers import PARTS
-from gpu.passes.facts.workers import THREAD, THREADS_OF_BLOCK
+from gpu.passes.facts.workers import THREAD
 from tiling.loops.index import Index, constant, variable
-from tiling.loops.language import Address, Alloc, Body, Copy, For, Inside, Kernel, Statement
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.language import Address, Alloc, Body, Copy, For, Inside, Kernel
+from tiling.loops.walk import walk
 
 _MOST = 8  # copies that are unrolled: more would keep too many addresses where each has one of its own
 # Conditions of steps of one part stay in loops: in tf32, with rows of 4093 and tiles of 32 x 16 a warp, NVRTC 13.0 gave
@@ -32,35 +32,23 @@ _MOST = 8  # copies that are unrolled: more would keep too many addresses where 
 def unroll_copies(kernel: Kernel) -> Kernel:
     """The kernel with unrolled copies."""
     ahead = any(isinstance(s, Alloc) and PARTS in s.buffer.axes for s in walk(kernel.body))
-
-    def body(block: Body, threads: int, known: Divisors) -> Body:
-        found: list[Statement] = []
-        for statement in block:
-            known = known_after(statement, known)
-            inside = threads
-            if isinstance(statement, For):
-                inside = statement.stop.offset if statement.kind == THREADS_OF_BLOCK else threads
-                statement = _unrolled(statement, threads, known, ahead)
-            found.append(with_blocks(statement, partial(body, threads=inside, known=known_inside(statement, known))))
-        return tuple(found)
-
-    return replace(kernel, body=body(kernel.body, 0, {}))
+    return replace(kernel, body=with_loops(kernel.body, partial(_unrolled, ahead=ahead)))
 
 
-def _unrolled(loop: For, threads: int, known: Divisors, ahead: bool) -> For:
-    """The loop over the elements that a thread copies, unrolled; any other loop as it is.
+def _unrolled(loop: For, threads: int, known: Divisors, ahead: bool) -> Body | None:
+    """The loop over the elements that a thread copies, unrolled; None of any other loop.
 
     ahead: whether words are loaded ahead.
     """
     copy, size = loop.body[0], loop.stop.offset
     if loop.name != ELEMENT or not isinstance(copy, Copy) or (copy.conditions and not ahead):
-        return loop
+        return None
     first = variable(THREAD) * copy.count
     begin = loop.start - first
     if not begin.is_constant or loop.step != threads * copy.count or size % loop.step:
-        return loop
+        return None
     if size - begin.offset > _MOST * loop.step:
-        return loop
+        return None
     place, known = first + variable(ROUND), {**known, ROUND: loop.step}
 
     def at(index: Index) -> Index:
@@ -69,6 +57,6 @@ def _unrolled(loop: For, threads: int, known: Divisors, ahead: bool) -> For:
     to, source = (Address(a.buffer, tuple(map(at, a.at))) for a in (copy.target, copy.source))
     tests = tuple(replace(test, index=at(test.index)) for test in copy.conditions if isinstance(test, Inside))
     if len(tests) < len(copy.conditions):
-        return loop
+        return None
     each = replace(copy, target=to, source=source, conditions=tests)
-    return For(ROUND, begin, constant(size), loop.step, (each,), "unrolled")
+    return (For(ROUND, begin, constant(size), loop.step, (each,), "unrolled"),)
