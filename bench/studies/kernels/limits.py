@@ -142,7 +142,9 @@ def main(arguments: list[str] | None = None) -> int:
     problems = [(name, _problem(backend, problem)) for name, problem in found if problem]
     with alone():
         for number, (name, problem) in enumerate(problems):
-            scheme = next(s for s in backend.candidates(problem) if isinstance(s, Scheme))
+            scheme = next((s for s in backend.candidates(problem) if isinstance(s, Scheme)), None)
+            if scheme is None:
+                raise ProblemError(f"{name}: no kernel of one scheme is known for it, so there is none to change")
             each = limits(backend, scheme)
             if number == 0:
                 print("| layer | % of the FMA peak |" + "".join(f" {kind} |" for kind in list(each.timings)[1:]))
