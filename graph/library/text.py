@@ -165,16 +165,13 @@ def _words() -> frozenset[str]:
     assert loader is not None
     texts = [loader.get_source(_TEMPLATES, f"{name}.j2")[0] for name in _FILES if name.endswith((".c", ".h"))]
     code = re.sub(r"/\*%.*?%\*/|{{.*?}}", " ", " ".join((*texts, TEAM)), flags=re.DOTALL)
-    return frozenset(re.findall(r"[A-Za-z_]\w*", re.sub(r"/\*.*?\*/|\".*?\"", " ", code, flags=re.DOTALL))) | {
-        "example"
-    }
+    found = re.findall(r"[A-Za-z_]\w*", re.sub(r"/\*.*?\*/|\".*?\"", " ", code, flags=re.DOTALL))
+    return frozenset((*found, "example"))
 
 
 _FILES = ("model.c", "model.h", "example.c", "Makefile")
-_SAID_BY_THE_MAKEFILE = (
-    "-O2",
-    "-shared",
-)  # the first in CFLAGS, which whoever builds may set; the second where it links
+# The Makefile has the first in CFLAGS, which whoever builds may set, and the second where it links.
+_SAID_BY_THE_MAKEFILE = ("-O2", "-shared")
 
 
 def _declarations(kernel: Kernel) -> list[str]:

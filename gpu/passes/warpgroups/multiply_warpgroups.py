@@ -95,7 +95,7 @@ def multiply_warpgroups(kernel: Kernel, scheme: Scheme) -> Kernel:
 
 
 def parts_of_products(groups: For) -> tuple[Body, Statement, Body, Statement]:
-    """Of the loop over warpgroups that multiply: where they are, pins, the products, and pins behind a wait for all."""
+    """Cuts a loop over warpgroups that multiply: where they are, pins, the products, and pins behind a wait for all."""
     places = tuple(s for s in groups.body if isinstance(s, Define))
     begin, *products, last, pins = (s for s in groups.body if s not in places)
     assert last == do(wait(0))
