@@ -1,7 +1,8 @@
 """The command `python -m bench.limits --suite yolo9000:Y2`: what keeps kernels from the peak, one thing at a time.
 
-The text of one scheme is compiled with one change after the other, and all variants take turns on one thread. Most of
-them compute something else, with the same instructions: an array whose rows all lie at one place stays in the caches.
+The text of one scheme is compiled with one change after the other, and all variants take turns on one thread. An array
+whose rows all lie at one place stays in the caches, and the kernel computes something else with the same FMAs. A
+compiler may leave out some loads and stores of it, so such an array takes at most what the table says.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ from tiling.tensor import Tensor
 from tiling.text.shapes import canonical, chosen, problem_of
 
 ROUNDS, TURN_SECONDS = 7, 0.05
+# Misses of the TLB, lines of y that are read before they are written, and conflicts of sets.
+CHANGES = ("pages of 4 KB", "y streamed", "a line more a pixel")
+IN_CACHE = ("x in cache", "y in cache", "both in cache")
 HUGE_PAGE = 2 << 20
+EXAMPLE = "c=16,h=112,w=112,k=24,r=1,s=1"
 
 
 def still(source: Source, array: str) -> Source:
@@ -55,20 +60,18 @@ def _strided(source: Source, array: str, step: Callable[[str, int], int]) -> Sou
 
 
 def variants(scheme: Scheme, backend: CpuBackend) -> dict[str, tuple[Source, bool]]:
-    """By name: the kernel, and whether its arrays ask for large pages."""
+    """By name: the kernel, and whether its arrays ask for large pages.
+
+    Rows that a register tile has several of cannot lie at one place: a compiler would multiply only one of them.
+    """
     channels = [tensor.shape[-1] for tensor in (scheme.problem.tensors[0], scheme.problem.output)]
     plain, streamed = (emit(scheme, backend.isa, 1, stream) for stream in (False, True))
-    x, y = still(plain, "X"), still(plain, "Y")
     further = apart(apart(plain, "X", channels[0]), "Y", channels[1])
-    return {
-        "as it is": (plain, True),
-        "pages of 4 KB": (plain, False),  # misses of the TLB
-        "y streamed": (streamed, True),  # lines of y that are read before they are written
-        "a line more a pixel": (further, True),  # conflicts of sets
-        "x in cache": (x, True),
-        "y in cache": (y, True),
-        "both in cache": (still(x, "Y"), True),
-    }
+    found = {"as it is": (plain, True)} | dict(zip(CHANGES, ((plain, False), (streamed, True), (further, True))))
+    if any(tile[dim] > 1 for tile in scheme.tiles for dim in "nh"):
+        return found
+    x, y = still(plain, "X"), still(plain, "Y")
+    return found | dict(zip(IN_CACHE, ((x, True), (y, True), (still(x, "Y"), True))))
 
 
 def area(elements: int, large: bool) -> np.ndarray:
@@ -93,9 +96,11 @@ class Limits:
         """The percentage of the FMA peak that the kernel as it is reaches."""
         return 100 * self.timings["as it is"].fraction_of_peak(self.scheme.problem.flops)
 
-    def change(self, name: str) -> float:
-        """By how many percent a variant takes longer than the kernel as it is."""
-        return 100 * (self.timings[name].seconds / self.timings["as it is"].seconds - 1)
+    def change(self, name: str) -> str:
+        """By how many percent a variant takes longer than the kernel as it is; a dash where there is none."""
+        if name not in self.timings:
+            return "–"
+        return f"{100 * (self.timings[name].seconds / self.timings['as it is'].seconds - 1):+.1f} %"
 
 
 def limits(backend: CpuBackend, scheme: Scheme) -> Limits:
@@ -131,24 +136,27 @@ def main(arguments: list[str] | None = None) -> int:
     """Prints a table, a line a layer, and returns the exit code."""
     parser = Parser("python -m bench.limits", description="What keeps kernels from the peak: one thing at a time.")
     parser.add_argument("--suite", nargs="+", default=[], metavar="NAME[:LAYER]", help="a suite, or a layer of it")
-    parser.add_argument("--shape", nargs="+", default=[], metavar="TEXT", help="a convolution, such as c=16,h=112,k=24")
+    parser.add_argument("--shape", nargs="+", default=[], metavar="TEXT", help=f"a convolution, such as {EXAMPLE}")
     options = parser.parse_args(arguments)
     backend = cpu_backend()
     suites = chosen(options.suite).items() if options.suite else ()
     found = [(f"{suite.partition(':')[0]}:{each.name}", each.problem) for suite, layers in suites for each in layers]
     found += [(text, problem_of("conv2d", text)) for text in options.shape]
     if not found:
-        raise ProblemError("no layer is named: give --suite yolo9000:Y2, or --shape c=16,h=112,w=112,k=24,r=1,s=1")
+        raise ProblemError(f"no layer is named: give --suite yolo9000:Y2, or --shape {EXAMPLE}")
     problems = [(name, _problem(backend, problem)) for name, problem in found if problem]
+    kinds = (*CHANGES, *IN_CACHE)
     with alone():
-        for number, (name, problem) in enumerate(problems):
+        print("| layer | % of the FMA peak |" + "".join(f" {kind} |" for kind in kinds))
+        print("| --- | ---: |" + " ---: |" * len(kinds))
+        for name, problem in problems:
             scheme = next((s for s in backend.candidates(problem) if isinstance(s, Scheme)), None)
             if scheme is None:
                 raise ProblemError(f"{name}: no kernel of one scheme is known for it, so there is none to change")
             each = limits(backend, scheme)
-            if number == 0:
-                print("| layer | % of the FMA peak |" + "".join(f" {kind} |" for kind in list(each.timings)[1:]))
-                print("| --- | ---: |" + " ---: |" * (len(each.timings) - 1))
-            rest = "".join(f" {each.change(kind):+.1f} % |" for kind in list(each.timings)[1:])
-            print(f"| {name} | {each.percent:.1f} |{rest}", flush=True)
+            print(f"| {name} | {each.percent:.1f} |{''.join(f' {each.change(kind)} |' for kind in kinds)}", flush=True)
+    print(
+        "\n+ takes longer than the kernel as it is, - is faster. – has several rows in a register tile, as in U(h,2)."
+        " Taps on padding count as operations, though kernels leave them out."
+    )
     return 0
