@@ -1,4 +1,4 @@
-"""onnx's own tests, as its wheel has them: of operators, of small models that PyTorch exported, and of networks.
+"""onnx's own tests, as its wheel has them. They test operators, small models that PyTorch exported, and networks.
 
     cases() -> [TestCase, …]    each with its model and its arrays
 

@@ -57,12 +57,12 @@ def compile_model(
 ) -> CompiledModel | OpenModel:
     """A model as a function of NumPy arrays. Where it leaves dims open, each call with new shapes compiles it for them.
 
-    model: a path of an ONNX file, or the result of `onnx.load` or `torch.export.export`. dims: extents of dims that the
-    model leaves open; by the name of an input, its whole shape, or the number of elements of a sequence. known: inputs
-    with the same value at every call, which are then no inputs any more: arrays, lists of them for sequences, None for
-    an optional without an element. tune: "model" trusts the model of data movement; "measure" tries other kernels
-    inside the model for about `budget` seconds. algorithm: "auto" takes Winograd's where that is faster, with larger
-    errors. name: of the C function, by default that of the file.
+    model: a path of an ONNX file, or the result of `onnx.load` or `torch.export.export`. dims: sizes of dims that the
+    model leaves open, by the name of the dim; by the name of an input, its whole shape, or the number of elements of a
+    sequence. known: inputs with the same value at every call, which are then no inputs any more: arrays, lists of them
+    for sequences, None for an optional without an element. tune: "model" trusts the model of data movement; "measure"
+    tries other kernels inside the model for about `budget` seconds. algorithm: "auto" takes Winograd's where that is
+    faster, with larger errors. name: what the C function is called, by default as the file.
 
     Raises ModelError for what cannot be compiled, ToolchainError without a C compiler, CacheError or StoreError where
     files cannot be kept.

@@ -46,7 +46,7 @@ class Trials:
 
 @contextmanager
 def trials(environment: Mapping[str, str]) -> Iterator[Trials]:
-    """Trials whose folders are removed, and whose worker ends, on leaving. environment: of the worker."""
+    """Trials whose folders are removed, and whose worker ends, on leaving. environment: the worker's."""
     with (
         TemporaryDirectory(prefix="tilewright-") as folder,
         closing(Worker(env=environment, packages=("graph",))) as worker,

@@ -412,6 +412,28 @@ def test_a_module_says_in_five_lines_what_it_is_for(package):
     assert not long
 
 
+# A genitive without its noun: "length: of the image", "Of a loop; of an L those of all its branches". It needs two
+# readings, where "length: the image's" needs one.
+CLIPPED = re.compile(r"[\w)]: of\b|(?:^|[.;] |\n)Of (?!course)")
+
+
+@pytest.mark.parametrize("package", sorted({*OURS, "examples"}))
+def test_docstrings_are_whole_sentences(package):
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    clipped = [
+        f"{path.relative_to(ROOT).as_posix()}: {found[0]}"
+        for path in sources(package)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, kinds) and (found := CLIPPED.search(ast.get_docstring(node) or ""))
+    ]
+    assert not clipped
+
+
+def test_a_clipped_genitive_is_found():
+    assert CLIPPED.search("length: of the image") and CLIPPED.search("Of a loop; of an L those of all its branches")
+    assert not CLIPPED.search("length: the image's. Of course it is one of two: both of them count")
+
+
 def test_what_a_docstring_shows_is_no_prose():
     assert prose('"""One line.\n\n    shown\n\nAnother.\n"""\n') == ["One line.", "Another."]
     assert prose("x = 1\n") == []

@@ -18,8 +18,8 @@ def is_rate(value: object) -> TypeGuard[float]:
 class CacheLevel:
     """One level of the memory hierarchy as one core sees it. Bandwidths are in bytes/s, 0 where they are not known.
 
-    bandwidth: of reads that hit this level. write_bandwidth: of stores to lines that lie there, including the reads
-    that the CPU makes to own these lines. shared_by: how many cores share the level. ways: 0 where the system does not
+    bandwidth: for reads that hit this level. write_bandwidth: for stores to lines that lie there; the reads that the
+    CPU makes to own these lines count too. shared_by: how many cores share the level. ways: 0 where the system does not
     tell, or where the cache is fully associative.
     """
 

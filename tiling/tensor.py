@@ -102,9 +102,8 @@ class Window:
 class FlatPixels:
     """The flattened pixels of one image, in rows of `pitch` points (`tiling.arrays.flat_pixels`).
 
-    x has `height` x `width` pixels from point `lead` on, y has `rows` x `columns`.
-    reach: how many points the last tap lies beyond its pixel. padded: whether windows reach beyond the image.
-    dim: of the problem, which counts points.
+    x has `height` x `width` pixels from point `lead` on, y has `rows` x `columns`. reach: how many points the last tap
+    lies beyond its pixel. padded: whether windows reach beyond the image. dim: the problem's dim that counts points.
     """
 
     height: int

@@ -28,7 +28,9 @@ def page(
     pictures: Mapping[str, Sequence[Picture]] | None = None,
     without: str = "",
 ) -> str:
-    """The whole page. pictures: by the section's name. without: why there are none. missing: as for `incomplete`."""
+    """The whole page. pictures: SVG texts by the names of their sections. without: why there are none. missing: as for
+    `incomplete`.
+    """
     results = [r for section in sections for r in section.results]
     return TEMPLATES.get_template("report.html.j2").render(
         conditions=conditions,

@@ -33,8 +33,8 @@ class Inside:
     """The functions and the body of a kernel, and what they need of the file around them.
 
     axes: (name, elements) of the strides that its addresses name. definitions: what it calls beside its functions.
-    panel: whether each thread has a panel. copy: the copy of x that is made first. headers: of the C library. parts:
-    the number of parts of each sum that it adds up.
+    panel: whether each thread has a panel. copy: the copy of x that is made first. headers: those of the C library that
+    it includes. parts: the number of parts of each sum that it adds up.
     """
 
     functions: Sequence[PrintedFunction]

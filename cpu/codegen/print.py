@@ -85,8 +85,8 @@ class PrintedFunction:
 class Printer:
     """Prints statements.
 
-    vector: the C type of a register. word: that of several numbers side by side in a lane. overlapping: the arrays
-    whose words share numbers. masks: the macro of each mask, by its lanes. attribute: that of every function.
+    vector: the C type of a register. word: the C type of several numbers side by side in a lane. overlapping: the
+    arrays whose words share numbers. masks: the macro of each mask, by its lanes. attribute: what every function has.
     """
 
     kernel: Kernel

@@ -39,7 +39,7 @@ COPIES = "copies"  # the flag of a copy that not every call makes
 
 
 def product_forms(facts: ProductFacts, copy: CopyOfX | None = None) -> Forms:
-    """The kernel as plain loops, then after each pass. copy: of x, which it makes first."""
+    """The kernel as plain loops, then after each pass. copy: the copy of x that it makes first."""
     parts = _with_addition(facts)
     if copy:
         parts = _together(partial(_calling, copy), copy_forms(copy.loops, facts), parts)
@@ -131,7 +131,9 @@ def winograd_forms(winograd: Winograd, around: ProductFacts, product: ProductFac
 def winograd_packing_forms(
     winograd: Winograd, around: ProductFacts, product: ProductFacts, groups: WeightGroups
 ) -> Forms:
-    """The loops that transform the weights and pack them as `product` reads them. groups: of the product."""
+    """The loops that transform the weights and pack them as `product` reads them. groups: how many groups the product
+    has.
+    """
     _, packs = next(packing_forms(product, groups))
     return _packing_forms(lower_weights(winograd, packs), around)
 

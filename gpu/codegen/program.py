@@ -73,7 +73,7 @@ class Program:
 class Source(Program):
     """The kernel that a scheme stands for. Arguments: the problem's two inputs, its epilogue's arrays, its output.
 
-    step_bytes: of shared memory that a step fills, where passes made the kernel.
+    step_bytes: bytes of shared memory that a step fills, where passes made the kernel.
     """
 
     scheme: Scheme

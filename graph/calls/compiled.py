@@ -33,9 +33,9 @@ _PAGE = 4096  # the alignment of weights, mapped or read
 
 @dataclass(frozen=True)
 class Explained:
-    """A step, for readers. flops: of a product. unfused: why the maps after it are not fused.
+    """A step, for readers. flops: a product's operations. unfused: why the maps after it are not fused.
 
-    scheme: of a product's kernel. tuned: whether the scheme was chosen by times inside a model. bytes: of all arrays
+    scheme: a product's. tuned: whether the scheme was chosen by times inside a model. bytes: the size of all arrays
     that it reads and writes, each whole: a gather may touch little of its table. layout: what a convolution takes in
     either layout, and what a conversion takes.
     """
@@ -155,7 +155,7 @@ class CompiledModel:
         return found
 
     def times(self, *arrays: np.ndarray, out: list[np.ndarray]) -> np.ndarray:
-        """The seconds of each step of one call: of `explained`, in order. Arrays are as in a call."""
+        """The seconds of each step of one call: those of `explained`, in order. Arrays are as in a call."""
         seconds = np.zeros(len(self.explained))
         given = [checked(x, array) for x, array in zip(arrays, self.inputs, strict=True)]
         addresses = self._addresses(given, self._writable(out))

@@ -67,7 +67,7 @@ def channels_last(model: Model, costs: Costs) -> frozenset[int]:
 def told(graph: Model, laid: Model, costs: Costs) -> dict[tuple[str, ...], str]:
     """For readers: what the convolutions and conversions of a model in its layouts take, by the step's outputs.
 
-    Of convolutions by x and w too, since those that take a map in later write what that wrote.
+    Those of convolutions are ordered by x and w too: a convolution that takes a map in later writes what the map wrote.
     """
     compared, found = frozenset(priced(graph)), {}
     for step in laid.steps:

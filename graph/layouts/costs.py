@@ -23,8 +23,8 @@ def _never(work: Work) -> float | None:
 class Costs:
     """Seconds of works.
 
-    predicted: of a convolution, by the model of data movement. measured: of any work inside a model; None where it was
-    not timed. hope: the share of its predicted time that a work may take which was not timed.
+    predicted: a convolution's, by the model of data movement. measured: any work's inside a model; None where it was
+    not timed. hope: a work that was not timed may take this share of its predicted time.
     """
 
     predicted: Callable[[Problem], float]

@@ -22,7 +22,7 @@ from tiling.program.infer import Array, Sized
 
 @dataclass(frozen=True)
 class Weight:
-    """Numbers in the file of weights. packed: by which kernel; "" for an array as it is."""
+    """Numbers in the file of weights. packed: which kernel packs them; "" for an array as it is."""
 
     array: str
     packed: str

@@ -38,7 +38,7 @@ class Unknown(Unsupported):
 class Node:
     """A node with the shapes of its inputs. An input that is left out is None.
 
-    version: of the operators' set. known: the numbers of inputs that are constant.
+    version: the number of the operators' set. known: the numbers of inputs that are constant.
     """
 
     op: str
@@ -118,7 +118,8 @@ class Text:
     """A program. inputs: names of arrays in the text, and which input of the node each is.
 
     outputs, dtypes, shapes: for each output of the node, the array's name in the text, its dtype, and its shape where
-    the program gives another. made: further inputs with known numbers. extents: of dims that no shape gives.
+    the program gives another. made: further inputs with known numbers. extents: the dims that no shape gives, with
+    their sizes.
     """
 
     text: str
@@ -142,7 +143,7 @@ class View:
 class Product:
     """A sum of products of f32. inputs: places of x, w and the epilogue's arrays among the node's inputs.
 
-    shape: of the output. It has as many elements as the problem's output.
+    shape: the output's. It has as many elements as the problem's output.
     """
 
     problem: Problem

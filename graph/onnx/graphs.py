@@ -69,5 +69,5 @@ def renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
 
 
 def copy_step(name: str, source: str, target: str) -> Step:
-    """The step that copies an array into another one's memory. name: of the node that it stands for."""
+    """The step that copies an array into another one's memory. name: the node that it stands for."""
     return Step(name, Copy(), (source,), (target,))

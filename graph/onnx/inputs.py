@@ -21,8 +21,8 @@ from tiling.program.infer import Array
 class Bound:
     """What a caller binds.
 
-    extents: of dims by name, and the number of elements of a sequence by the name of the input. shapes: whole shapes by
-    the names of inputs; an element of a sequence has the name `input[0]`.
+    extents: sizes by the names of dims; for a sequence its number of elements, by the name of the input. shapes: whole
+    shapes by the names of inputs; an element of a sequence has the name `input[0]`.
     """
 
     extents: Mapping[str, int] = field(default_factory=dict)

@@ -24,7 +24,7 @@ MOST_UNROLLED = 64
 
 
 class Varying(Exception):
-    """Something varies between calls or iterations that must not. places: of the inputs that decide it."""
+    """Something varies between calls or iterations that must not. places: which inputs decide it."""
 
     def __init__(self, why: str, places: tuple[int, ...] = ()):
         super().__init__(why)

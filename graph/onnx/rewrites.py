@@ -32,8 +32,8 @@ def rewritten(node: Node) -> onnx.FunctionProto | None:
 # s-th tap, from the last one to the first.
 @dataclass(frozen=True)
 class _Axis:
-    """An axis of an image. taps: of each phase. first, count: the values of u that have outputs. skipped: how many
-    outputs of the first u do not exist. points: of x.
+    """An axis of an image. taps: how many each phase has. first, count: the values of u that have outputs. skipped: how
+    many outputs of the first u do not exist. points: how many x has.
     """
 
     stride: int
@@ -165,7 +165,8 @@ def _together(
 def _in_turns(axes: Sequence[_Axis], images: int, outputs: int, order: str) -> list[onnx.NodeProto]:
     """The outputs of all phases interleaved, cut to the wanted ones.
 
-    order: of the channels of `deep`, as DepthToSpace has it. DCR: phases, then outputs; CRD: outputs, then phases.
+    order: how `deep` orders its channels, in DepthToSpace's words. "DCR": phases, then outputs. "CRD": outputs, then
+    phases.
     """
     strides, counts = [axis.stride for axis in axes], [axis.count for axis in axes]
     nodes: list[onnx.NodeProto] = []

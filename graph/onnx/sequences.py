@@ -107,7 +107,7 @@ def _at(node: _Node) -> None:
 
 
 def _split(node: _Node) -> None:
-    """The parts of a tensor along an axis: of one element each, of one size, or of given sizes."""
+    """The parts of a tensor along an axis. Each has one element, or all one size, or each a given one."""
     shape = node.reading.arrays[node.input(0)].shape
     axis = node.attributes.get("axis", 0)
     if not -len(shape) <= axis < len(shape):

@@ -43,7 +43,7 @@ _USED = Inside(variable("lanes") - LANE, 1, None)  # this lane is one of the fir
 
 @dataclass(frozen=True)
 class NarrowStores:
-    """The stores of a vector of floats as narrow numbers. line: of `in_line` vectors v_0, v_1 …, which fill a line."""
+    """The stores of a vector of floats as narrow numbers. line: stores vectors v_0, v_1 …, `in_line` of them."""
 
     store: Instruction
     store_tail: Instruction

@@ -28,10 +28,9 @@ from tiling.problem import Problem
 class Operator:
     """What the tiles of an operator are made of. The dims are listed in the order of a name.
 
-    as_conv: the dims of the convolution tile that a tile is measured as; empty where it is measured itself.
-    lanewise: whether x is read by vectors (`Access.lanewise`).
-    exchange_dim: of an operator whose lanes meet all channels of their group, the dim of these channels
-    (`tiling.rewrite.grouped`).
+    as_conv: the dims of the convolution tile that a tile is measured as; empty where it is measured itself. lanewise:
+    whether x is read by vectors (`Access.lanewise`). exchange_dim: the dim of the channels of a group, where each lane
+    meets all of them (`tiling.rewrite.grouped`).
     """
 
     rows: tuple[str, ...]
@@ -67,7 +66,7 @@ class Microkernel:
     """The register tile of an operator on an instruction set.
 
     rows: output points unrolled per row dim; vectors: vector registers along the vectorised dim; unrolled: points
-    unrolled per reduction dim. Factors of 1 are left out. stride: of the convolution along w (and h).
+    unrolled per reduction dim. Factors of 1 are left out. stride: the convolution's along w (and h).
     """
 
     op: str

@@ -39,7 +39,8 @@ from tiling.text.shapes import chosen
 class Composed:
     """A layer's scheme and the microkernels in it, the one that computes most of the output first.
 
-    shares: of the output, in (0, 1]; they sum to 1. measured: whether a search measured the scheme.
+    shares: how much of the output each computes, in (0, 1]; they sum to 1. measured: whether a search measured the
+    scheme.
     """
 
     layer: str

@@ -32,7 +32,8 @@ DEFAULT_TRIALS = 32
 # A search that takes this many times its budget is reported, since the tuner stops in time wherever it can.
 OVERRUN = 1.2
 _LEAST_BUDGET = 0.1  # seconds of measuring, so that a search with candidates measures one
-# What is said of a choice in doubt, after the reason: by a search that measures, and where its choice is taken later.
+# What is said of a choice in doubt, after the reason. MARKED: by a search that measures. UNSETTLED: where its choice is
+# taken later.
 MARKED = "the choice is in doubt, and measured again when it is next asked for and the machine is quiet"
 UNSETTLED = 'the choice is in doubt: a search that measures (tune="measure") settles it when the machine is quiet'
 

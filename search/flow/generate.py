@@ -185,19 +185,19 @@ def generate_program(
 ) -> ProgramKernel | TwinProgramKernel:
     """A kernel for a program on this machine (`docs/programs.md`): y = kernel(x, …).
 
-    text: statements, separated by `;` or new lines, or what `tiling.program.operators.program_of` gives.
-    extents: of its dims, i=100; a dim that walks an axis of an array of known shape needs none. i="<=100" leaves it to
-    each call, up to 100: the kernel takes it from the shapes of its arrays.
-    shapes: of inputs, {"x": (100, 50)}; one that is not given is as long as its indices
-    reach. dtype: that of inputs that declare none. outputs: the arrays that are wanted, by default the last; of several
-    the kernel gives a dict. threads: at most so many; a kernel with little to do takes fewer.
+    text: statements, separated by `;` or new lines, or what `tiling.program.operators.program_of` gives. extents: the
+    size of each dim, i=100. A dim that walks an axis of an array of known shape needs none. i="<=100" leaves the size
+    to each call, up to 100: the kernel takes it from the shapes of its arrays. shapes: {"x": (100, 50)}. An input
+    without a shape is as long as its indices reach. dtype: what inputs have that declare none. outputs: the arrays to
+    return, by default the last. With several the kernel returns a dict. threads: the most to use; a kernel with little
+    to do takes fewer.
 
-    tune, budget: of the kernel of a matrix product or convolution in it, as in `generate_conv`. All other loops follow
-    from rules. The weights of such a product are packed in each call; `k.pack(w)` packs them once, for many calls.
+    tune, budget: as in `generate_conv`, for a matrix product or convolution in the program. All other loops follow from
+    rules. The weights of such a product are packed in each call; `k.pack(w)` packs them once, for many calls.
     target="cuda-twin" gives the kernel for a GPU as a function of NumPy arrays, which a CPU computes thread by thread,
-    for small shapes; `k.source` is its CUDA text. threads, isa, tune and budget are for the CPU only.
-    Raises ProblemError for a text that cannot be read or
-    computed, ToolchainError without a C compiler, and CacheError where files cannot be kept.
+    for small shapes; `k.source` is its CUDA text. threads, isa, tune and budget are for the CPU only. Raises
+    ProblemError for a text that cannot be read or computed, ToolchainError without a C compiler, and CacheError where
+    files cannot be kept.
     """
     _check_tuning(tune, budget)
     options = {"threads": threads, "isa": isa, "tune": tune, "budget": budget}

@@ -16,7 +16,7 @@ RIVALS = 8
 def settled(contenders: Mapping[str, Measured], candidates: Sequence[AnyScheme], incumbent: str | None) -> Measured:
     """The incumbent if it is near the fastest contender, else the simplest contender that is level with the fastest.
 
-    The incumbent stays so that the same store gives the same answer. Of equally simple schemes the first candidate
+    The incumbent stays so that the same store gives the same answer. Among equally simple schemes the first candidate
     wins.
     """
     best = min(contenders.values(), key=lambda m: m.work)

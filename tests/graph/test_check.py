@@ -97,7 +97,7 @@ def test_a_flag_alone_is_false():
 
 
 def repeated(count):
-    """A loop of small products. count: of its iterations, None where an input says it."""
+    """A loop of small products. count: how many iterations it has, None where an input says it."""
     body = helper.make_graph(
         [node("Identity", ["c"], ["d"]), node("MatMul", ["s", "w"], ["t"])],
         "body",

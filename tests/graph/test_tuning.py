@@ -67,7 +67,9 @@ def plan_form(problem):
 
 
 def made_up(monkeypatch, steps, whole_model):
-    """Seconds in place of measured ones: of a new kernel's steps, and of the rest so that the whole takes those."""
+    """Seconds in place of measured ones. steps: those of a new kernel's steps. The rest takes what is left of
+    `whole_model`.
+    """
 
     def timed(self, folders):
         count = 1 + max(number for numbers in self.steps.values() for number in numbers)

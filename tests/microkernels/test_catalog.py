@@ -173,7 +173,7 @@ def test_the_estimate_follows_latency_loads_and_registers():
 
 
 def test_loads_that_move_narrow_numbers_take_from_a_score():
-    """A tile with room for its weights loads each x once, one without for every FMA: of f32 both are as fast."""
+    """A tile with room for its weights loads each x once, one without for every FMA: for f32 both are as fast."""
     few = Microkernel("depthwise2d", "avx512bf16", (("h", 2), ("w", 7)), 1, (("r", 3), ("s", 3)))
     many = replace(few, rows=(("h", 2), ("w", 14)))
     assert moving(few) == 126 / (126 + 36 / 2) and moving(many) == 252 / (252 + 252 / 2)

@@ -282,7 +282,7 @@ def test_the_finals_do_not_go_on_for_one_that_is_out():
 def test_an_earlier_choice_stays_where_the_finals_end_before_its_turn():
     """It is known and within the spread of the fastest, and the budget is over before it has been visited again.
 
-    A slow one does not stay: of the two that were visited, which are level, the first candidate wins.
+    A slow one does not stay: the two that were visited are level, so the first candidate wins.
     """
     known = {c.text: Timing((1.0 - place * 0.0005,) * 5, 100.0) for place, c in enumerate(CANDIDATES)}
     bench = Bench({c.text: 1.0 - place * 0.0005 for place, c in enumerate(CANDIDATES)}, each=10.0, jitter=0.01)

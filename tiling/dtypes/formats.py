@@ -16,11 +16,11 @@ FLOAT, SIGNED, UNSIGNED, TRUTH = "float", "signed", "unsigned", "truth"
 class Format:
     """How a number is stored.
 
-    bits: without those that fill a byte. kind: FLOAT, SIGNED, UNSIGNED or TRUTH. computed_in: the format in which
-    programs compute with it; "" where they do not. c, cuda: the types of an element in C and in CUDA. numpy: NumPy's
-    dtype of an element. named: what other libraries call a format that NumPy lacks; then an element holds its bits.
-    onnx: its number in `onnx.TensorProto`, 0 where it has none. digits: of a float, the bits of its significand, with
-    the first one, which is not stored.
+    bits: how many it has, without those that fill up a byte. kind: FLOAT, SIGNED, UNSIGNED or TRUTH. computed_in: the
+    format in which programs compute with it; "" where they do not. c, cuda: the types of an element in C and in CUDA.
+    numpy: NumPy's dtype of an element. named: what other libraries call a format that NumPy lacks; then an element
+    holds its bits. onnx: its number in `onnx.TensorProto`, 0 where it has none. digits: the bits of a float's
+    significand, with the first one, which is not stored.
     """
 
     bits: int

@@ -128,10 +128,10 @@ class Instruction:
     text: C or PTX with a field `{name}` for each operand. meaning: statements over buffers of those names. They store a
     value to the buffer `out`, which has as many elements as a vector has lanes; an operand that is a vector is a buffer
     of so many elements, a mask is the number `{name}` of used lanes. For an address of each lane, the buffer has the
-    lane as a first index. dtype: that of `out`; "" for that of `p`.
-    registers: vector registers that it takes beside those of its operands and its value. header: of the C library, that
-    the text needs. definition: what a file defines for the text. calls: the name of the function that the text calls,
-    and what tells it from others of that name, such as a dtype, where the printer has a definition of it.
+    lane as a first index. dtype: that of `out`; "" for that of `p`. registers: vector registers that it takes beside
+    those of its operands and its value. header: the one of the C library that the text needs. definition: what a file
+    defines for the text. calls: the name of the function that the text calls, and what tells it from others of that
+    name, such as a dtype, where the printer has a definition of it.
     """
 
     name: str
@@ -318,7 +318,7 @@ class Store:
 class Let:
     """A name for a value until the end of the block. Where it `changes`, a `Set` may give it another value.
 
-    value: None where a `Set` gives the first value. dtype: of the value; "" where all registers have the same dtype.
+    value: None where a `Set` gives the first value. dtype: the value's; "" where all registers have the same dtype.
     """
 
     name: str
@@ -490,9 +490,9 @@ class Wait:
 class CopyBox:
     """The copy engine of a GPU brings a box of an array: its elements lie one after the other from `target` on.
 
-    source: where the box begins; elements outside of the array are zeros. extents: of the box along each axis of the
-    array. barrier: counts the bytes that have come. function: of values, that each element goes through; "" for none.
-    swizzled: whether chunk c of 16 bytes of row r, of 128 bytes, lies where c ^ r % 8 would.
+    source: where the box begins; elements outside of the array are zeros. extents: the box's along each axis of the
+    array. barrier: counts the bytes that have come. function: what each element goes through; "" for none. swizzled:
+    whether chunk c of 16 bytes of row r, of 128 bytes, lies where c ^ r % 8 would.
     """
 
     target: Address

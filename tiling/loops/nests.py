@@ -30,7 +30,7 @@ def trips(loop: For) -> Index:
 
 
 def most_trips(loop: For, ranges: Mapping[str, Range]) -> int:
-    """How many iterations a loop has at most. ranges: of the kernel's numbers."""
+    """How many iterations a loop has at most. ranges: the kernel's numbers, each with its bounds."""
     return trips(loop).within(ranges)[1]
 
 

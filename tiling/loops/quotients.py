@@ -17,7 +17,7 @@ MOST = 1 << 62  # a variable without a known range lies between -MOST and MOST
 
 
 def from_zero(index: Index, ranges: Mapping[str, Range]) -> Index:
-    """The same index, where nothing below 0 is divided. ranges: of every variable."""
+    """The same index, where nothing below 0 is divided. ranges: each variable with its bounds."""
     if all(isinstance(term, str) for term, _ in index.terms):
         return index
     found = constant(index.offset)

@@ -83,7 +83,7 @@ def effects_of(functions: Iterable[Function]) -> Effects:
 
 
 def stored_to(body: Body, effects: Effects = _NONE) -> Iterator[str]:
-    """The names of what the statements of a block store to. effects: of the functions that they call."""
+    """The names of what the statements of a block store to. effects: what the functions that they call do."""
     for statement in walk(body):
         if isinstance(statement, Store):
             yield statement.buffer

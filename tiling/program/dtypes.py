@@ -96,7 +96,7 @@ def _reduced(kind: str, dtype: str) -> str:
 
 
 def met_in(value: Expression, dtypes: Mapping[str, str], wanted: str) -> str:
-    """The dtype in which a value for an array of dtype `wanted` is computed. dtypes: of every array."""
+    """The dtype in which a value for an array of dtype `wanted` is computed. dtypes: the dtype of each array."""
     found = dtype_in(value, dtypes)
     if found == FRACTION and wanted == "f64":
         return "f64"

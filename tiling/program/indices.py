@@ -16,7 +16,7 @@ _BOUNDS: dict[str, tuple[int, int, int | None]] = {
 
 
 def tests(condition: Expression, ranges: Mapping[str, Range]) -> tuple[Inside, ...]:
-    """A condition on positions as bounds of indices; empty for any other condition. ranges: of every dim."""
+    """A condition on positions as bounds of indices; empty for any other condition. ranges: the bounds of each dim."""
     if not isinstance(condition, Apply):
         return ()
     if condition.function == "and":

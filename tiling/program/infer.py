@@ -114,8 +114,8 @@ def sized(
 ) -> Sized:
     """The program with these extents of dims, and shapes of inputs where they are known.
 
-    An extent is a number, or "<=512" for a runtime one. dtype: of inputs that declare none, by any name that libraries
-    have for it. outputs: the wanted arrays; by default the last. An intermediate array has the dtype in which it is
+    An extent is a number, or "<=512" for a runtime one. dtype: what inputs have that declare none, by any name that
+    libraries use. outputs: the wanted arrays; by default the last. An intermediate array has the dtype in which it is
     computed. Raises ProgramError.
     """
     known_dtype = format_of(dtype)

@@ -35,7 +35,9 @@ def ends(index: Index, counts: Mapping[str, Index]) -> tuple[Index, Index]:
 
 
 def larger(one: Index, other: Index, ranges: Mapping[str, Range]) -> Index | None:
-    """The one of two indices that is never smaller than the other; None where neither is. ranges: of each name."""
+    """The one of two indices that is never smaller than the other; None where neither is. ranges: each name with its
+    bounds.
+    """
     least, most = (one - other).within(ranges)
     return one if least >= 0 else other if most <= 0 else None
 

@@ -256,7 +256,8 @@ def copies(scheme: Scheme) -> bool:
 
 
 def scheme_in_dot_groups(scheme: Scheme) -> Scheme:
-    """The same loops for the problem that tiles see: of dot groups (`in_dot_groups`), or of the parts of a sum.
+    """The same loops for the problem that tiles see. Its elements are dot groups (`in_dot_groups`), or it has parts of
+    a sum.
 
     Raises SchemeError where a D is missing.
     """

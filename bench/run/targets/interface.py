@@ -38,8 +38,8 @@ class Contender:
 class Arena(Protocol):
     """One problem on one target, with the inputs that every contender reads.
 
-    problem: as peers are asked for it. inputs: x, w and the epilogue's arrays, random reals in float32. threads: of a
-    peer's calls.
+    problem: the problem that peers compute. inputs: x, w and the epilogue's arrays, random reals in float32. threads:
+    how many a peer's call may use.
     """
 
     @property
@@ -67,8 +67,8 @@ class Target:
 
     arena: an `Arena` from what `job` of its back end says, with `cache` and `seed`. address_space: bytes that the
     contest's process may use; None stands for a worker's own limit. usual_peers: those that a user would pick; the
-    others are slow to prepare, or known to be slower, and run when named. caches: what "warm" and "cold" mean. compiler
-    and state: of the back end, and of the machine when the run begins. allocator, turns: how outputs are allocated, and
+    others are slow to prepare, or known to be slower, and run when named. caches: what "warm" and "cold" mean.
+    compiler: the back end's. state: the machine's when the run begins. allocator, turns: how outputs are allocated, and
     what belongs to a turn, going on from "in one process".
     """
 

@@ -47,7 +47,8 @@ from tiling.problem import ProblemError
 ROUNDS = 20
 TURN_SECONDS = 0.01  # several calls
 _TIMEOUT_SECONDS = 300.0
-# Ours and others' differ by their roundings: of sums of up to 4 million numbers near 1, and of functions.
+# Results of ours and of other libraries differ by roundings: sums have up to 4 million numbers near 1, and functions
+# are approximations.
 _NEAR = 2e-4
 
 

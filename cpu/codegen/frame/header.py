@@ -1,4 +1,4 @@
-"""The headers of saved kernels: of a product, and of a program."""
+"""The headers of saved kernels, for a product and for a program."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def kernel_header(
 ) -> str:
     """The header of a product's kernel.
 
-    elements: of x, of the weights and of the output. packed: how many numbers the packed weights have. scratch: bytes
-    that SYMBOL_run asks for; None where that is not known. run: its parameters. residuals: the arrays of the epilogue
-    that may be the output itself.
+    elements: the formats of x, the weights and the output. packed: how many numbers the packed weights have. scratch:
+    bytes that SYMBOL_run asks for; None where that is not known. run: its parameters. residuals: the arrays of the
+    epilogue that may be the output itself.
     """
     tensors = problem.broadcast, problem.vector, problem.output
     _, w, _ = types = [ELEMENTS[name].c for name in elements]
@@ -58,7 +58,7 @@ def kernel_header(
 def call_parameters(problem: Problem, elements: tuple[str, str, str]) -> list[str]:
     """The parameters of a call, as a header names them: those of a convolution are x, packed, y, and e_b for a bias b.
 
-    elements: of x, of the weights and of the output.
+    elements: the formats of x, the weights and the output.
     """
     x, w, y = (ELEMENTS[name].c for name in elements)
     arrays = [f"const float *e_{array.name}" for array in problem.epilogue_arrays]

@@ -30,7 +30,7 @@ _PACKED = "W holds the panels that the scheme reads, one after the other, reduct
 
 
 def about_operands(problem: Problem, dots: Problem, copy: CopyOfX | None, strips: bool) -> list[str]:
-    """The lines about the arrays. dots: the problem in dot groups. copy: of x, before all else."""
+    """The lines about the arrays. dots: the problem in dot groups. copy: how x is copied before all else."""
     lines = operands(problem)
     if strips:
         lines.append("X is copied strip by strip, to points: a row of an image after the other, with zeros in between.")

@@ -35,7 +35,7 @@ _WAIT = "#pragma omp barrier"
 @dataclass(frozen=True)
 class Parts:
     """The sources of a program's kernels, each with a symbol of its own. epilogue: the arrays that the product reads
-    beside its operands, in order. dtypes: of its operands and its output.
+    beside its operands, in order. dtypes: what its operands and its output have.
     """
 
     found: Anchored

@@ -170,7 +170,7 @@ def _invokes(kernel: Kernel) -> Iterator[Invoke]:
 
 
 def _mask_definitions(taken: set[Index], isa: Isa, masks: Mapping[int, str]) -> Iterator[list[str]]:
-    """The lines that define each mask: of a number of lanes, and of as many as a call has."""
+    """The lines that define each mask, for a fixed number of lanes or for as many as a call has."""
     for lanes, name in masks.items():
         yield lanes_definition(isa, name, lanes, "a last vector").splitlines()
     if not all(lanes.is_constant for lanes in taken):

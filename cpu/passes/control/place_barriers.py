@@ -68,7 +68,9 @@ def _is_shared(alloc: Alloc) -> bool:
 
 @dataclass(frozen=True)
 class _Access:
-    """An access of a statement to an array. alone: only the first thread makes it. spans: of a write, if known."""
+    """An access of a statement to an array. alone: only the first thread makes it. spans: what a write covers, if
+    known.
+    """
 
     array: str
     writes: bool

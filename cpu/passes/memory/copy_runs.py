@@ -100,7 +100,7 @@ def _side_by_side(value: Value) -> tuple[Load, ...]:
 
 
 def _copy(count: int, buffer: str, numbers: int = 1) -> Instruction:
-    """A copy of elements. numbers: of words, each from so many."""
+    """A copy of elements. numbers: how many numbers of x each word is made from; 1 for a copy of numbers."""
     text = f"memcpy({{to}}, {{given}}, {count} * sizeof *{buffer})"
     if numbers == 1:
         return Instruction(f"copy_{count}", text, _each(count, Load("given", (LANE,))), header=_HEADER)

@@ -55,7 +55,9 @@ def _tile(statement: Statement, following: NextRows) -> Statement:
 
 
 def _prefetch(step: Body, following: NextRows) -> Statement:
-    """The line that a step asks for. Of fewer lines than steps, some steps ask for the same one as the step before."""
+    """The line that a step asks for. Where there are fewer lines than steps, some steps prefetch the same one as the
+    step before.
+    """
     load = next(place for place in places(step) if isinstance(place, Load) and place.buffer == "X")
     lines, trips = following.rows * following.lines, following.step.trips
     count = variable(position(following.step))

@@ -17,7 +17,7 @@ from tiling.loops.walk import walk, with_blocks
 
 
 def bound_loops(kernel: Kernel, lanes: int) -> Kernel:
-    """The kernel whose loops end at their limits. lanes: of a vector; a loop may have become one vector."""
+    """The kernel whose loops end at their limits. lanes: how many a vector has; a loop may have become one vector."""
     limited = [s for s in walk(kernel.body) if isinstance(s, For) and s.limit is not None]
     step = lcm(lanes, *(loop.step for loop in limited if not _of_blocks(loop)))
 

@@ -50,7 +50,7 @@ LEAST_REGISTERS = 32
 
 
 def interleave_rows(kernel: Kernel, registers: int) -> Kernel:
-    """The kernel with short rows that are reduced in step. registers: of the machine."""
+    """The kernel with short rows that are reduced in step. registers: how many vector registers there are."""
     if registers < LEAST_REGISTERS:
         return kernel
     largest = max((prod(array.shape) for array in kernel.arrays), default=0)

@@ -44,7 +44,9 @@ SUMS = 0.5
 
 
 def jam_rows(kernel: Kernel, registers: int) -> Kernel:
-    """The kernel with several rows at once wherever products read the same for each. registers: of the machine."""
+    """The kernel with several rows at once wherever products read the same for each. registers: how many vector
+    registers there are.
+    """
     rows = int(registers * SUMS) // MOST
     return (
         replace(kernel, body=_jammed(kernel.body, buffers_of(kernel), rows, kernel.ranges)[0]) if rows > 1 else kernel

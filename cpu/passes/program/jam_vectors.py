@@ -53,7 +53,7 @@ SUMS = frozenset({"add", "max", "min"})
 def jam_vectors(kernel: Kernel, lanes: int, registers: int, threads: int) -> Kernel:
     """The kernel with several vectors in each pass of loops over vectors with a reduction inside.
 
-    registers: of the machine. threads: at most so many share the kernel.
+    registers: how many vector registers there are. threads: the most that share the kernel.
     """
     return replace(kernel, body=_Jamming(lanes, int(registers * ALONE), threads, kernel.ranges).body(kernel.body))
 

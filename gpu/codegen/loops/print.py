@@ -59,7 +59,8 @@ _BARRIERS = {"thread": "__syncthreads();", "lane": "__syncwarp();"}
 class GpuPrinter:
     """Prints the statements of a launch.
 
-    dtypes: of every buffer and register. threads: of a block. integer: the C type that holds every index.
+    dtypes: the dtype of each buffer and register. threads: how many a block has. integer: the C type that holds every
+    index.
     """
 
     buffers: Mapping[str, Buffer]

@@ -64,7 +64,7 @@ def _unsupported_reason(scheme: Scheme, unread: SchemeError, unmade: SchemeError
 
 
 def emit_scheme(scheme: Scheme) -> Source:
-    """The CUDA text of a scheme: by passes, or by a pipeline of `gpu.codegen.emit`.
+    """The CUDA text of a scheme. Passes make it, or a pipeline of `gpu.codegen.emit`.
 
     Raises SchemeError for a scheme that is neither.
     """

@@ -93,8 +93,8 @@ def known_inside(statement: Statement, known: Divisors) -> Divisors:
 def with_loops(body: Body, changed: Callable[[For, int, Divisors], Body | None]) -> Body:
     """The statements with loops changed, at any depth.
 
-    changed: of a loop, the threads of the block that run it, and what is known there, what stands in its place; None to
-        look inside it.
+    changed: called with a loop, the threads of the block that run it, and what is known there; gives what stands in its
+    place, or None to look inside it.
     """
 
     def rewritten(block: Body, threads: int, known: Divisors) -> Body:

@@ -110,7 +110,7 @@ def moves_by(index: Index, name: str) -> int | None:
 
 
 def most_points(body: Body, ranges: Mapping[str, Range]) -> int:
-    """How often the innermost statements of a block run at most. ranges: of the kernel's numbers.
+    """How often the innermost statements of a block run at most. ranges: the kernel's numbers, each with its bounds.
 
     Where a loop begins or ends at variables, it counts with the points that it has at their first values.
     """

@@ -2,8 +2,8 @@
 
     run_of(array, at, tests, column) -> Run | None
 
-Of pixels of 3 channels and 7 x 7 taps with element rsc of a row at [n, 2*h + rsc / 21 - 3, 2*w + rsc / 3 % 7 - 3,
-rsc % 3], a run has 21 elements: rsc / 21 tells runs apart, and rsc % 21 counts the elements of one.
+Pixels may have 3 channels and 7 x 7 taps, with element rsc of a row at [n, 2*h + rsc / 21 - 3, 2*w + rsc / 3 % 7 - 3,
+rsc % 3]. Then a run has 21 elements: rsc / 21 tells runs apart, and rsc % 21 counts the elements of one.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _At = tuple[Index, ...]
 class Run:
     """Neighbours of a tile in an array, some of which are in the run with the number RUN.
 
-    point: which point of all runs the first neighbour is. length: of a run; 0 where all are one run, without a number.
-    at: where the first neighbour lies, or would lie if the run were longer. tests: whether any of the run counts. Of
-    the neighbours those count that are at least each of `firsts`, and below each of `ends`.
+    point: which point of all runs the first neighbour is. length: how long a run is; 0 where all are one run, without a
+    number. at: where the first neighbour lies, or would lie if the run were longer. tests: whether any of the run
+    counts. The neighbours count that are at least each of `firsts`, and below each of `ends`.
     """
 
     point: Index
@@ -42,7 +42,7 @@ class Run:
 
 
 def run_of(array: Buffer, at: _At, tests: tuple[Condition, ...], column: Index) -> Run | None:
-    """The runs that neighbours in a row of a tile are copied from. column: of the first one in the tile.
+    """The runs that neighbours in a row of a tile are copied from. column: where the first one stands in the tile.
 
     None where they lie side by side in no such way, or where a test parts a run otherwise than at its ends.
     """

@@ -7,7 +7,7 @@
         for quarter in 0..4, warp:       the warps of a warpgroup
         for member in 0..32, lane:       the threads of a warp
 
-A team is the threads that share a row: a block, or a warp. Of two loops over a team, one after the other, the first
+A team is the threads that share a row: a block, or a warp. Where two loops over a team follow each other, the first
 ends before the second begins. A register of each thread has an axis with the name of the team's variable.
 """
 

@@ -45,7 +45,7 @@ CHUNK_WORDS = 4  # of the chunks that threads gather
 
 @dataclass(frozen=True)
 class Words:
-    """How numbers lie in the words of fragments. product: of two words."""
+    """How numbers lie in the words of fragments. product: the function that multiplies two words."""
 
     dtype: str
     per_word: int
@@ -91,7 +91,8 @@ def mma(dtype: str) -> Instruction:
 def get_matrices(dtype: str, across: bool) -> Instruction:
     """Four 8x8 matrices of 16-bit numbers, or four of 8x4 of 32 bits: lane l gives row l%8 of matrix l/8.
 
-    Each lane gets a word of each: of row l/4, or of column l/4 where they are taken `across`. f32 become tf32.
+    Each lane gets a word of each matrix, from row l/4, or from column l/4 where they are taken `across`. f32 become
+    tf32.
     """
     words, matrix = WORDS[dtype], variable("matrix")
     group, member = applied("/", LANE, constant(4)), applied("%", LANE, constant(4))

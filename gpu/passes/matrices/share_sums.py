@@ -107,7 +107,9 @@ def share_sums(kernel: Kernel, scheme: Scheme) -> Kernel:
 
 @dataclass(frozen=True)
 class _Sharing:
-    """sums: those of a block. parts: of a sum. blocks: of the launch. names: of the variables that tell parts apart."""
+    """sums: a block's. parts: how many a sum has. blocks: how many the launch has. names: the variables that tell parts
+    apart.
+    """
 
     sums: Buffer
     parts: int

@@ -71,7 +71,7 @@ def store_pairs(kernel: Kernel) -> Kernel:
 
 @dataclass(frozen=True)
 class _Pair:
-    """The loop over the two neighbours. known: by what variables can be divided."""
+    """The loop over the two neighbours. known: what divides each variable."""
 
     loop: For
     buffers: Mapping[str, Buffer]

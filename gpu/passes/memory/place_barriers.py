@@ -105,9 +105,8 @@ def _written_places(body: Body) -> Iterator[Address]:
 
 @dataclass(frozen=True)
 class _Placing:
-    """name: of the variable of the team's threads. buffers: those that the launch writes to. bytes_: of shared ones.
-
-    copied: those that asynchronous copies write to.
+    """name: the variable that numbers the team's threads. buffers: what the launch writes to. copied: what asynchronous
+    copies write to. bytes_: which bytes each shared buffer takes.
     """
 
     name: str

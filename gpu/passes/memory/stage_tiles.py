@@ -85,7 +85,7 @@ def place_of_element(tile: Buffer) -> tuple[Index, ...]:
 
 
 def copied(team: Team, tile: Buffer, value: Value) -> Statement:
-    """All threads fill a tile. value: of the element by its number."""
+    """All threads fill a tile. value: gives an element by its number."""
     store = Store(tile.name, place_of_element(tile), value)
     return team.each((For(ELEMENT, team.number, constant(prod(tile.shape)), team.size, (store,)),))
 

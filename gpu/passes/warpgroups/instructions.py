@@ -69,7 +69,7 @@ def _lanes(statement: Statement) -> For:
 
 
 def _element(operand: str, point: Index, deep: Index, dtype: str, across: bool) -> Value:
-    """An element of a or b as an f32: of a row or column, at a depth of the part."""
+    """An element of a or b as an f32, in a row or column, at a depth of the part."""
     row, chunk = row_points(dtype), CHUNK_BYTES // DTYPE_BYTES[dtype]
     line, at = (deep, point % row) if across else (point, deep + variable("part"))
     block = point // row * (row * row) if across else ZERO

@@ -89,7 +89,7 @@ def _multiplies(statement: Statement) -> bool:
 
 
 def _beside(loop: For, stages: int) -> Body:
-    """The loop over steps with what stands around it. stages: of its ring."""
+    """The loop over steps with what stands around it. stages: how many its ring has."""
     (groups,) = (s for s in loop.body if _multiplies(s))
     assert isinstance(groups, For)
     rest = [s for s in loop.body if s is not groups]

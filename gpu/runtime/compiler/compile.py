@@ -17,8 +17,8 @@ from gpu.codegen.program import Program
 from gpu.runtime.compiler import nvrtc
 from gpu.runtime.compiler.device_layer import layer
 
-# Warnings off: of functions that a kernel does not call, among those for its dtype, and of those for every dtype that
-# ask unsigned numbers v < 0.
+# Two warnings are off: 177, that a kernel does not call a function, since the functions for its dtype are defined
+# together; and 186, that an unsigned v < 0 is never true, since some functions are for every dtype.
 OPTIONS = ("--std=c++17", "-default-device", "--ptxas-options=-v", "--diag-suppress=177", "--diag-suppress=186")
 LEAST_ARCHITECTURE = 80  # cp.async, and mma.sync for bf16 and tf32
 HOPPER = "sm_90a"  # for wgmma and setmaxnreg; no other architecture has them, not even a newer one

@@ -19,7 +19,9 @@ _FUNCTION = re.compile(
 
 @dataclass(frozen=True)
 class Compiled:
-    """Machine code of all launches. registers: of a thread. spilled: bytes for lack of registers. Both by launch."""
+    """Machine code of all launches. registers: how many a thread has, by launch. spilled: bytes that a thread spills,
+    by launch.
+    """
 
     code: bytes
     registers: dict[str, int]

@@ -84,7 +84,9 @@ def _concat(node: Node) -> Made:
 
 
 def _one_of(parts: list[str], begins: list[int], dim: str) -> str:
-    """The part that a dim is in, found by halves, so that many parts need few nested brackets. begins: of the parts."""
+    """The part that a dim is in, found by halves, so that many parts need few nested brackets. begins: where each part
+    begins.
+    """
     if len(parts) < 2:
         return "".join(parts)
     half = len(parts) // 2

@@ -10,7 +10,8 @@ from graph.model.node import Made, Node, Text, at
 def _step(states: int, statements: Callable[[Node, str], str], gives: tuple[str, ...]) -> Callable[[Node], Made]:
     """Inputs: the rate, the number of steps so far, then all weights, all gradients, and all of each state.
 
-    statements: of x, g and the states a and b, with an index in brackets; they assign what `gives` names, in order.
+    statements: gives the text for a node and an index in brackets. It reads x, g and the states a and b, and assigns
+    what `gives` names, in order.
     """
 
     def made(node: Node) -> Made:

@@ -1,4 +1,4 @@
-"""Sums of products: of f32 they become problems with microkernels, of other dtypes programs."""
+"""Sums of products. Those of f32 become problems with microkernels, those of other dtypes programs."""
 
 from __future__ import annotations
 

@@ -57,7 +57,10 @@ class _Bytes:
 
     @classmethod
     def of(cls, node: Node, places: tuple[int, int, int, int], axis: int) -> _Bytes | None:
-        """None where the factor is computed in the call, or is not of s8. places: of x, its zero point, w, its own."""
+        """None where the factor is computed in the call, or is not of s8.
+
+        places: where the node has x, the zero point of x, w, and that of w.
+        """
         x, zero_of_x, w, zero_of_w = places
         factor, offset = node.known[w], np.array(0)
         zero: int | None = 0
@@ -90,8 +93,8 @@ class _Bytes:
 
 @dataclass(frozen=True)
 class _Sums:
-    """Statements, and the value of a sum after them. dims: of the sums. channel: the axis of outputs. known: the
-    factor, where bytes are multiplied. The rest is as in a Text.
+    """Statements, and the value of a sum after them. dims: those that the sums have. channel: the axis of outputs.
+    known: the factor, where bytes are multiplied. The rest is as in a Text.
     """
 
     text: str
@@ -110,8 +113,8 @@ class _Sums:
     def quantised(self, node: Node, scales: tuple[int, int, int], axes: tuple[int, int], zero: int, bias: int) -> Made:
         """The sums times sx * sw / sy, rounded, and a zero point added.
 
-        scales: the places of sx, sw and sy among the inputs. axes: of the dims that sx and sw lie along. zero, bias: as
-        scales.
+        scales: the places of sx, sw and sy among the inputs. axes: the dims that sx and sw lie along, as axes of the
+        output. zero, bias: places among the inputs.
         """
         wanted = node.dtype(zero) if node.has(zero) else node.dtype(0)
         if wanted not in _RANGES:
@@ -182,7 +185,7 @@ def _in_f32(
 
 
 def _matmul(node: Node, places: tuple[int, int, int, int]) -> _Sums:
-    """The sums of a product of matrices. places: of a, its zero point, b, its zero point."""
+    """The sums of a product of matrices. places: where the node has a, the zero point of a, b, and that of b."""
     a, b = node.shape(places[0]), node.shape(places[2])
     if len(a) < 2 or len(b) < 2 or a[-1] != b[-2]:
         raise node.refuse(f"shapes {a} and {b} are no factors of a product")
@@ -213,7 +216,7 @@ def _qlinear_matmul(node: Node) -> Made:
 
 
 def _conv(node: Node, places: tuple[int, int, int, int]) -> _Sums:
-    """The sums of a convolution. places: of x, its zero point, w, its own."""
+    """The sums of a convolution. places: where the node has x, the zero point of x, w, and that of w."""
     x, w, group = node.shape(places[0]), node.shape(places[2]), groups_of(node)
     if x[1] != w[1] * group or w[0] % group:
         raise node.refuse(f"x has {x[1]} channels, and the {w[0]} filters are for {w[1] * group}")

@@ -149,7 +149,7 @@ class GpuBackend:
         """The first scheme that ptxas compiles without spills; without NVRTC the first. Raises DeviceError."""
         given = [direct(scheme) for scheme in schemes]
         try:
-            # Compiled one by one: of thousands of schemes, the first usually fits.
+            # Compiled one by one, since the first of thousands of schemes usually fits.
             return choose(map(self._predicted, given), given[0].problem, self.device)[0].scheme
         except CompilerMissing:
             return given[0]

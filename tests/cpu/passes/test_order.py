@@ -74,7 +74,7 @@ def test_a_pass_that_changes_only_what_an_instruction_means_is_found():
 
 @pytest.mark.slow
 def test_random_kernels_need_every_pass():
-    """What these tests draw: of so many kernels, how many each pass changes. Winograd's transforms have tests apart."""
+    """What these tests draw: how many of so many kernels each pass changes. Winograd's transforms have tests apart."""
     changed = Counter()
     for seed in range(250):
         random = Random(seed)

@@ -145,7 +145,7 @@ def test_registers_that_cannot_be_moved_are_refused():
     ids=["serialized", "injected"],
 )
 def test_wgmma_that_do_not_run_as_written_are_refused(written, instead, consequence):
-    """Whatever the number of the advice: of these two, C7519 and C7517."""
+    """Whatever the number of the advice: these two have C7519 and C7517."""
     probe = next(probe for probe in probes() if probe.name == "wgmma_m64n256k16_f16").program
     assert probe.text.count(written) == 1
     declared = 'extern "C" __device__ int printf(const char *, ...);\n'

@@ -145,7 +145,7 @@ def test_the_interpreter_misses_each_of_them(name, kind):
 
 @pytest.mark.parametrize("name", ["matrices in a ring, threads gather", "matrices of pixels that threads gather"])
 def test_the_interpreter_misses_what_threads_gather(name):
-    """Without a gather, a store of a chunk or the zeros before. Of each kind, one that stands in the innermost loop."""
+    """Without a gather, a store of a chunk or the zeros before: one of each kind, in the innermost loop."""
     scheme = scheme_of(name)
     forms = dict(scheme_forms(scheme))
     kernel, wanted = forms["gather rows"], interpreted(scheme, forms["gather rows"])

@@ -59,7 +59,7 @@ def test_a_chain_of_quantised_convolutions_has_microkernels(x_kind, group):
 
 
 def quantised(kind, a, b, scales, zeros, bias=None):
-    """A product of bytes that is quantised: the model, and what it gives. scales, zeros: of a, b and y."""
+    """A product of bytes that is quantised: the model, and what it gives. scales, zeros: one for each of a, b and y."""
     constants = dict(zip(("sa", "sb", "sy"), scales)) | dict(zip(("za", "zb", "zy"), zeros)) | {"b": b}
     names = ["a", "sa", "za", "b", "sb", "zb", "sy", "zy"]
     proto = made([node("QLinearMatMul", names, ["y"])], {"a": a}, NUMBERS[kind], constants)

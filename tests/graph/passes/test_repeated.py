@@ -18,7 +18,7 @@ CONSTANTS |= {"0": np.array([0]), "4": np.array([4]), "-1": np.array([-1])}
 
 
 def both(first, second):
-    """y is a - 2 b. Of what the two nodes give."""
+    """y is a - 2 b. The numbers that the two nodes give."""
     return [*first, *second, node("Add", ["b", "b"], ["t"]), node("Sub", ["a", "t"], ["y"])]
 
 

@@ -1,4 +1,4 @@
-"""Kernels after each pass: of a scheme, or small random ones, and the weights as they read them."""
+"""Kernels after each pass, those of a scheme or small random ones, and the weights as they read them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Small:
 
     @property
     def problem(self) -> Problem:
-        """What the plain loops compute: of f32 the problem itself, of narrow numbers that of dot groups."""
+        """What the plain loops compute: for f32 the problem itself, for narrow numbers that of dot groups."""
         return self.given.problem if self.given.problem.dtype == "f32" else self.scheme.problem
 
     def forms(self, threads: int = 1) -> list[tuple[str, Kernel]]:
@@ -184,7 +184,7 @@ def small_blocks(random: Random) -> Small:
 def small_groups(random: Random, isa: Isa) -> Problem:
     """A convolution of few pixels, whose groups stand side by side in a vector where they fit there.
 
-    Of all random convolutions few are such: to wait for one takes more draws than hypothesis has.
+    Few of all random convolutions are such: to wait for one takes more draws than hypothesis has.
     """
     channels, groups = random.choice((2, 4, 8)), random.choice((2, 3, 5, 8, 11))
     sizes = {dim: random.choice((1, 2, 3)) for dim in "hw"}

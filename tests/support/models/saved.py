@@ -71,7 +71,7 @@ def driver(model: CompiledModel, beside: str = "") -> str:
 
 
 def built(model: CompiledModel, folder: Path, flags: Sequence[str] = (), beside: str = "") -> Path:
-    """A program that calls the model, built in a folder by the model's own Makefile. flags: of the compiler beside."""
+    """A program that calls the model, built in a folder by its own Makefile. flags: more ones for the compiler."""
     model.save(folder)
     (folder / "example.c").write_text(driver(model, beside))
     given = f"CFLAGS={' '.join(('-O2', '-Wall', '-Wextra', '-Werror', *UNUSED, *flags))}"

@@ -138,7 +138,7 @@ def inputs_of(program: Sized, random: Random) -> dict[str, np.ndarray]:
 
 
 def stored(array: np.ndarray, dtype: str) -> np.ndarray:
-    """Numbers as an array of loops has them: of a bf16 its bits."""
+    """Numbers as an array of loops has them. bf16 are bits there."""
     if dtype == "bf16":
         return np.asarray(np.asarray(array, np.float32).view(np.uint32) >> 16, np.uint16)
     return array.astype(NUMPY[dtype])
@@ -269,7 +269,7 @@ def interpreted(
     values: dict[str, int] | None = None,
     threads: int = 1,
 ) -> dict[str, np.ndarray]:
-    """The outputs by the interpreter. values: of the runtime extents, whose program this is. threads: as there."""
+    """The outputs by the interpreter. values: the runtime extents of a call. threads: as there."""
     outputs = tuple(array for array in program.assigned if array.name in program.outputs)
     buffers = dict(zip((*program.inputs, *outputs), kernel.arrays))
     given = {b.name: stored(arrays.get(a.name, np.zeros(a.shape)), a.dtype) for a, b in buffers.items()}

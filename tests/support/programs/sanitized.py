@@ -36,7 +36,7 @@ def check(
 ) -> None:
     """Compiles and runs a program with aligned and with offset arrays; what it writes must be exact.
 
-    spoil: put before the statements of the entry point. values: of runtime extents.
+    spoil: put before the statements of the entry point. values: the runtime extents.
     """
     source = emit(program, isa_named(isa), 1)
     extents = [(values or {})[dim] for dim in program.runtime]

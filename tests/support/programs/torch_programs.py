@@ -3,7 +3,7 @@
 It shares nothing with what writes kernels nor with `cpu.reference.programs`. Floats are computed in float64. Beside
 each stands a bound on its error in f32: the error of its parts, as far as the function may magnify it, and one rounding
 more (Higham's running error analysis). Where an error could decide otherwise, as in a comparison of two values that are
-nearly the same, the bound is infinite. Of whole numbers all bounds are 0.
+nearly the same, the bound is infinite. For whole numbers all bounds are 0.
 """
 
 from __future__ import annotations

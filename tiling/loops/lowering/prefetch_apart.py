@@ -29,7 +29,7 @@ class Apart:
 
 
 def apart(problem: Problem, tile: Around) -> Apart | None:
-    """What a tile prefetches: of a later step where x is broadcast, of the next tile where it is read by vectors.
+    """What a tile prefetches: x of a later step where x is broadcast, x of the next tile where it is read by vectors.
 
     None where L1 holds x, or where the tile has one step: then its own loads run far enough ahead.
     """

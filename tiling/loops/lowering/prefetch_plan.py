@@ -3,7 +3,7 @@
     plan_prefetches(scheme) -> (Plan, …)        one of each register tile
     prefetched(plans) -> {"w", …}               what all tiles bring to L2
 
-Scheme and problem are those that tiles see: of dot groups, where numbers are narrow.
+Scheme and problem are those that tiles see. Where numbers are narrow, they are in dot groups.
 """
 
 from __future__ import annotations

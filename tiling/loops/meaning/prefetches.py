@@ -16,7 +16,9 @@ from tiling.loops.meaning.memory import Array, Fault
 
 @dataclass(frozen=True)
 class Prefetched:
-    """A prefetch. byte: of the array, somewhere in the line; it may lie outside. level: of the cache it comes to."""
+    """A prefetch. byte: where in the array, somewhere in the line; it may lie outside. level: the cache that it
+    fills.
+    """
 
     array: str
     byte: int
@@ -27,7 +29,7 @@ class Prefetched:
 class Prefetches:
     """The prefetches of a worker.
 
-    prefetched: by all workers, in order. arrays: the names of the kernel's arrays and of the memory that
+    prefetched: what all workers prefetched, in order. arrays: the names of the kernel's arrays and of the memory that
     it made, by the byte of this machine's memory where each begins. cursors: the array of each cursor, the byte of it
     where the cursor stands, and that of its end; None until `Cursors`.
     """

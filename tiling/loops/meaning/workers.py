@@ -34,10 +34,10 @@ class Workers:
 
     barriers: whether a pass has placed barriers. If not, workers wait after each loop over them and nothing is checked.
     now: who is at work; () where one worker does all. waits: how often a group has waited. waited: which of these was
-    the last one of each group. placed: the memory in which buffers have places, for each block and for the call.
-    taken: for each counter, the groups that took it, with the last wait of each before. seen: for each group these of
-    the counters that it took itself, with how often any had waited then. mbarriers: of all blocks. heard: for each
-    worker, up to which wait it knows at mbarriers of others. pause: lets other roles go on.
+    the last one of each group. placed: the memory in which buffers have places, for each block and for the call. taken:
+    for each counter, the groups that took it, with the last wait of each before. seen: for each group, what was in
+    `taken` when it took a counter itself. mbarriers: those of all blocks. heard: the last wait of others that each
+    worker knows of, by mbarriers. pause: lets other roles go on.
     """
 
     barriers: bool = False
@@ -126,7 +126,9 @@ class Workers:
 
 @dataclass
 class Mbarrier:
-    """Its arrivals and bytes of this phase that are still to come. ended: phases. told: by whom, of each phase."""
+    """Its arrivals and bytes of this phase that are still to come. ended: how many phases. told: who arrived, for each
+    phase.
+    """
 
     name: str
     arrivals: int
@@ -162,7 +164,7 @@ class Mbarrier:
 
 @dataclass
 class Memory:
-    """Bytes that workers share. written, read: by whom, and after how many waits. `read` begins anew with each
+    """Bytes that workers share. written, read: by which workers, after how many waits. `read` begins anew with each
     write.
     """
 

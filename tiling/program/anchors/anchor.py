@@ -44,8 +44,8 @@ class Anchor:
 def anchor_of(program: Sized, array: str, weights: str | None = None) -> Anchor | str:
     """The statement that assigns an array as a problem; else a sentence that says why it is none.
 
-    Of several ways it takes one that fills a vector and whose w has the fewest elements, since a kernel packs w.
-    weights: the array that must become w, such as one that is known ahead.
+    Where there are several ways it takes one that fills a vector, with the fewest elements of w, since a kernel packs
+    w. weights: the array that must become w, such as one that is known ahead.
     """
     statement = next(s for s in program.program.statements if s.array == array)
     found: list[Anchor] = []

@@ -37,7 +37,7 @@ from tiling.program.lowering.statements import StatementLoops, over, register, r
 
 @dataclass(frozen=True)
 class Blocks:
-    """The loops of such a group. limits: where loops of the program may end. numbers: of new names."""
+    """The loops of such a group. limits: where loops of the program may end. numbers: counts new names."""
 
     program: Sized
     group: Group

@@ -68,7 +68,7 @@ def called(program: Sized, array: str) -> str:
 class StatementLoops:
     """One statement on its way. read: the statements that read indices, before the value that uses them.
 
-    ends: where loops over dims may end early. numbers: of new names.
+    ends: where loops over dims may end early. numbers: counts new names.
     """
 
     program: Sized

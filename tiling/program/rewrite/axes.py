@@ -17,7 +17,7 @@ _Part = TypeVar("_Part")
 
 
 def with_axes(program: Sized, orders: Mapping[str, Order]) -> Sized:
-    """The program where axis `order[i]` of an array is its axis i. orders: by array; the others keep their axes."""
+    """The program where axis `order[i]` of an array is its axis i. orders: one for each array whose axes change."""
 
     def value(part: Expression) -> Expression:
         if isinstance(part, Apply):

@@ -14,7 +14,9 @@ from tiling.program.infer import Array, Sized
 
 
 def in_wider(program: Sized, shapes: Mapping[str, tuple[int, ...]]) -> Sized:
-    """The program with the shapes of the memory that arrays lie in. shapes: by array; the others lie as they are."""
+    """The program with the shapes of the memory that arrays lie in. shapes: one for each array that lies in a longer
+    one.
+    """
 
     def lying(array: Array) -> Array:
         return replace(array, shape=shapes.get(array.name, array.shape))

@@ -100,7 +100,7 @@ def _windows(window: Window, taps: int, rows: int, columns: int, numbers: int, w
 
 @dataclass(frozen=True)
 class _Blocks:
-    """The blocks of a pixel: of all `groups` together, and the numbers of one."""
+    """The blocks of a pixel, in all `groups` together, and the numbers of one block."""
 
     groups: int
     blocks: int

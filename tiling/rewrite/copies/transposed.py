@@ -96,8 +96,8 @@ def _left(window: Window, columns: int) -> int:
 class _Shape:
     """The extents of x: `channels` of each group, and so many `pixels` that are copied together.
 
-    numbers: numbers of a word. block: channels of a block. whole: the last block is as long as the others.
-    dtype, word: of x and of the copy.
+    numbers: numbers of a word. block: channels of a block. whole: the last block is as long as the others. dtype: x's.
+    word: the copy's.
     """
 
     images: int

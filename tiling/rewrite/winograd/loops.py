@@ -152,7 +152,7 @@ class _Around:
         return (*map(Alloc, own if self.of_tile.padded else own[:2]), workers)
 
     def tiles(self, body: tuple[Body, Body]) -> Body:
-        """A loop over the tiles of a block. body: of a tile that exists, and of another."""
+        """A loop over the tiles of a block. body: what is done for a tile that exists, and for another."""
         found, (exists, missing) = self.winograd, body
         at = variable("block") * found.block + variable("tile")
         whole = found.all_tiles % found.block == 0

@@ -41,7 +41,7 @@ from tiling.loops.values import dtype_of
 class Names:
     """What is known of a kernel while its statements become vectors.
 
-    buffers, dtypes, summed: by name, registers included. numbers: of new names.
+    buffers, dtypes, summed: facts by name, registers included. numbers: counts new names.
 
     read: the register of every index that is read from an array. moving: the indices that differ from lane to lane.
     guarded: the value of a choice (`cpu.passes.program.lanes.guarded`).

@@ -233,7 +233,7 @@ LANES = {
 
 @pytest.mark.parametrize("case", LANES)
 def test_a_tile_asks_for_the_channels_beside_its_own(case):
-    """Of all pixels it prefetches all lines but those of the first tile, and none behind the next tile's."""
+    """It prefetches all lines of all pixels but those of the first tile, and none behind the next tile's."""
     problem, text, first = LANES[case]
     isa = isa_named("avx512f")
     if not supports(isa.cpu_flags):

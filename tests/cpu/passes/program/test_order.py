@@ -55,7 +55,7 @@ def test_every_pass_keeps_runtime_extents(seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("runtime", [False, True])
 def test_random_programs_need_every_pass(runtime, monkeypatch):
-    """What these tests draw: of so many programs, how many each pass changes."""
+    """What these tests draw: how many of so many programs each pass changes."""
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
     monkeypatch.setattr(claim_lines, "LEAST", 1)
     changed = Counter()

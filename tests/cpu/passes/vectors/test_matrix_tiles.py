@@ -115,7 +115,7 @@ def test_kinds_of_a_tile_share_their_shapes():
 
 
 def test_runs_on_padding_are_left_out():
-    """A tap of r reaches whole rows of the image: of three runs, the first and the last each miss one."""
+    """A tap of r reaches whole rows of the image: the first and the last of three runs each miss one."""
     _, found = by_name(PADDED, "R(n) S(y) T(c,1) U(r,3) U(h,3) U(w,3) D(c,4) V(k,16)")
     dots = [operands for name, *operands in of_tiles(found[NAME]) if name == "tile_dot"]
     assert len(dots) == 7

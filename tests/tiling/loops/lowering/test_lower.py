@@ -1,4 +1,4 @@
-"""Plain loops compute the definition: of any problem, for any scheme, on any machine."""
+"""Plain loops compute the definition: that of any problem, for any scheme, on any machine."""
 
 from __future__ import annotations
 
