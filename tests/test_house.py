@@ -10,173 +10,63 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-# The table of docs/architecture.md: what a room may import beside itself; `x.*` is a package with all its rooms. A room
-# is a folder; what lies in a package's own folder is a room too.
-ROOMS = {
-    "tiling.dtypes": set(),
-    "tiling": {"tiling.dtypes"},
-    "tiling.arrays": {"tiling", "tiling.dtypes"},
-    "tiling.scheme": {"tiling", "tiling.dtypes", "tiling.arrays"},
-    "tiling.loops": {"tiling", "tiling.dtypes"},
-    "tiling.loops.lowering": {"tiling", "tiling.dtypes", "tiling.arrays", "tiling.scheme", "tiling.loops"},
-    "tiling.loops.meaning": {"tiling", "tiling.dtypes", "tiling.loops"},
-    "tiling.program": {"tiling", "tiling.dtypes", "tiling.loops"},
-    "tiling.program.anchors": {"tiling", "tiling.dtypes", "tiling.loops", "tiling.program"},
-    "tiling.program.lowering": {"tiling", "tiling.dtypes", "tiling.loops.*", "tiling.program"},
-    "tiling.program.rewrite": {
-        *("tiling", "tiling.dtypes", "tiling.loops.*"),
-        *("tiling.program", "tiling.program.anchors", "tiling.program.lowering"),
-    },
-    "tiling.rewrite": {"tiling", "tiling.dtypes", "tiling.arrays", "tiling.scheme", "tiling.loops.*"},
-    "tiling.rewrite.copies": {
-        *("tiling", "tiling.dtypes", "tiling.arrays", "tiling.scheme", "tiling.loops.*", "tiling.rewrite"),
-    },
-    "tiling.rewrite.winograd": {
-        *("tiling", "tiling.dtypes", "tiling.arrays", "tiling.scheme", "tiling.loops.*", "tiling.rewrite"),
-    },
-    "tiling.suites": set(),
-    "tiling.text": {"tiling", "tiling.arrays", "tiling.scheme", "tiling.rewrite.*", "tiling.suites"},
-    "microkernels.tile": {"tiling.*"},
-    "microkernels.scores": {"tiling.*", "microkernels.tile"},
-    "microkernels.ranking": {
-        *("tiling.*", "microkernels.tile", "microkernels.scores", "cpu.runtime.*", "cpu.cluster", "cpu.kernel"),
-    },
-    "microkernels": {"microkernels.ranking"},
-    "cpu.runtime": {"tiling", "tiling.dtypes"},
-    "cpu.runtime.compiler": {"tiling.dtypes", "cpu.runtime"},
-    "cpu.runtime.machine": {"tiling.dtypes", "cpu.runtime", "cpu.runtime.compiler"},
-    "cpu.runtime.processes": {"tiling.dtypes", "cpu.runtime", "cpu.runtime.compiler", "cpu.runtime.machine"},
-    "cpu.cluster": {"cpu.runtime.*"},
-    "cpu.reference": {"tiling.*", "cpu.runtime"},
-    "cpu.passes.control": {"tiling.*", "microkernels.tile"},
-    "cpu.passes.memory": {"tiling.*", "microkernels.tile"},
-    "cpu.passes.vectors": {"tiling.*", "microkernels.tile", "cpu.passes.control"},
-    "cpu.passes.registers": {"tiling.*", "microkernels.tile", "cpu.passes.control"},
-    "cpu.passes.program": {"tiling.*", "microkernels.tile", "cpu.passes.control"},
-    "cpu.passes.program.lanes": {"tiling.*", "microkernels.tile", "cpu.passes.control", "cpu.passes.program"},
-    "cpu.passes": {"tiling.*", "microkernels.tile", "cpu.passes.*"},
-    "cpu.codegen.frame": {"tiling.*", "microkernels.tile", "cpu.runtime"},
-    "cpu.codegen": {"tiling.*", "microkernels.tile", "cpu.runtime", "cpu.passes.*", "cpu.codegen.frame"},
-    "cpu.codegen.program": {
-        "tiling.*",
-        "microkernels.tile",
-        "cpu.runtime",
-        "cpu.passes.*",
-        "cpu.codegen",
-        "cpu.codegen.frame",
-    },
-    "cpu.kernel": {"tiling.*", "microkernels.tile", "cpu.runtime.*", "cpu.passes.*", "cpu.codegen.*", "cpu.reference"},
-    "cpu": {"cpu.runtime.compiler"},
-    "gpu.limits": set(),
-    "gpu.passes.facts": {"tiling.*", "gpu.limits"},
-    "gpu.passes.values": {"tiling.*", "gpu.limits", "gpu.passes.facts"},
-    "gpu.passes.threads": {"tiling.*", "gpu.limits", "gpu.passes.facts"},
-    "gpu.passes.rows": {"tiling.*", "gpu.limits", "gpu.passes.facts", "gpu.passes.threads"},
-    "gpu.passes.memory": {
-        *("tiling.*", "gpu.limits", "gpu.passes.facts", "gpu.passes.values", "gpu.passes.threads", "gpu.passes.rows"),
-    },
-    "gpu.passes.matrices": {"tiling.*", "gpu.passes.facts", "gpu.passes.rows", "gpu.passes.memory"},
-    "gpu.passes.steps": {"tiling.*", "gpu.passes.facts", "gpu.passes.matrices"},
-    "gpu.passes.warpgroups": {
-        *("tiling.*", "gpu.passes.facts", "gpu.passes.rows", "gpu.passes.memory", "gpu.passes.matrices"),
-    },
-    "gpu.passes": {"tiling.*", "gpu.passes.*"},
-    "gpu.codegen.pipeline": {"tiling.*", "gpu.limits"},
-    "gpu.codegen.copies": {"tiling.*", "gpu.limits", "gpu.codegen.pipeline"},
-    "gpu.codegen": {"tiling.*", "gpu.limits", "gpu.codegen.pipeline", "gpu.codegen.copies"},
-    "gpu.codegen.loops": {
-        "tiling.*",
-        "gpu.passes.*",
-        "gpu.codegen",
-        "gpu.codegen.copies",
-        "gpu.codegen.pipeline",
-        "cpu.runtime",
-    },
-    "gpu.model": {"tiling.*", "gpu.limits", "gpu.codegen", "gpu.codegen.pipeline", "gpu.codegen.copies"},
-    "gpu.runtime.compiler": {"gpu.codegen.*", "cpu.runtime.compiler"},
-    "gpu.runtime.machine": {"tiling.*", "gpu.codegen.*", "gpu.model", "gpu.runtime.compiler"},
-    "gpu.runtime": {
-        "tiling.*",
-        "gpu.codegen.*",
-        "gpu.model",
-        "gpu.runtime.compiler",
-        "gpu.runtime.machine",
-        "cpu.runtime",
-    },
-    "gpu.twin": {"tiling.*", "gpu.codegen.*", "cpu.runtime", "cpu.runtime.compiler"},
-    "gpu.probes": {"gpu.codegen.*", "gpu.runtime.compiler", "gpu.runtime.machine", "gpu.twin", "cpu.runtime.*"},
-    "gpu": {"gpu.probes"},
-    "search.cost": {"tiling.*", "microkernels.tile"},
-    "search.space": {"tiling.*", "microkernels.tile", "microkernels.scores", "search.cost"},
-    "search.tuner": {"tiling.*", "microkernels.tile", "microkernels.scores"},
-    "search.evaluator.interface": {"tiling.*", "microkernels.*", "cpu.*", "search.tuner"},
-    "search.evaluator.cpu": {
-        *("tiling.*", "microkernels.*", "cpu.*"),
-        *("search.cost", "search.space", "search.tuner", "search.evaluator.interface"),
-    },
-    "search.evaluator.gpu": {
-        *("tiling.*", "microkernels.*", "cpu.*", "gpu.*"),
-        *("search.space", "search.tuner", "search.evaluator.interface"),
-    },
-    "search.evaluator": {
-        "cpu.kernel",
-        "gpu.runtime",
-        "gpu.runtime.machine",
-        "gpu.twin",
-        "search.tuner",
-        "search.evaluator.*",
-    },
-    "search.flow": {"tiling.*", "microkernels.*", "cpu.runtime.*", "search.tuner", "search.evaluator.*"},
-    "search.commands": {
-        *("tiling.*", "microkernels.*", "cpu.runtime.*", "cpu.cluster"),
-        *("search.tuner", "search.evaluator.*", "search.flow"),
-    },
-    "search": {"tiling", "tiling.text", "cpu.runtime", "search.evaluator.*", "search.flow", "search.commands"},
-    "graph.model": {"tiling", "tiling.dtypes", "tiling.program"},
-    "graph.operators.points": {"tiling", "tiling.dtypes", "tiling.program", "graph.model"},
-    "graph.operators.places": {"tiling", "tiling.dtypes", "tiling.program", "graph.model"},
-    "graph.operators.sums": {"tiling", "tiling.dtypes", "tiling.program", "graph.model"},
-    "graph.operators": {"graph.model", "graph.operators.*"},
-    "graph.onnx": {"tiling", "tiling.dtypes", "tiling.program", "graph.model", "graph.operators.*"},
-    "graph.passes": {"tiling", "tiling.program", "tiling.program.anchors", "tiling.program.rewrite", "graph.model"},
-    "graph.layouts": {"tiling", "tiling.program", "tiling.program.rewrite", "graph.model"},
-    "graph.calls": {"cpu.runtime.*", "graph.model"},
-    "graph.library": {
-        *("tiling.*", "cpu.runtime.*", "search.flow", "search.commands", "search.evaluator.*"),
-        *("graph.model", "graph.passes", "graph.calls"),
-    },
-    "graph": {"tiling.*", "cpu.runtime.*", "search.flow", "search.commands", "search.evaluator.*", "graph.*"},
-    "bench.report": {"tiling", "cpu.runtime"},
-    "bench.peers.interface": {"tiling.*"},
-    "bench.peers.cpu": {"tiling.*", "cpu.*", "bench.peers.interface"},
-    "bench.peers.gpu": {"tiling.*", "cpu.runtime.*", "gpu.*", "bench.peers.interface", "bench.peers.cpu"},
-    "bench.peers.compilers": {"tiling.*", "cpu.*", "bench.peers.interface"},
-    "bench.peers.networks": {"tiling.*", "cpu.*", "bench.peers.interface", "bench.peers.cpu"},
-    "bench.peers": {"bench.peers.*"},
-    "bench.run.targets": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.peers.interface"},
-    "bench.run": {
-        *("tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.peers.*", "bench.report"),
-        "bench.run.targets",
-    },
-    "bench.studies.accuracy": {"tiling.*", "microkernels.*", "cpu.*", "search.*", "bench.run", "bench.report"},
-    "bench.studies.searches": {
-        *("tiling.*", "microkernels.*", "cpu.*", "search.*", "bench.peers.*", "bench.run", "bench.report"),
-    },
-    "bench.studies.kernels": {
-        *("tiling.*", "microkernels.*", "cpu.*", "search.*", "bench.peers.*", "bench.run.*", "bench.report"),
-    },
-    "bench.studies.networks": {
-        *("tiling.*", "microkernels.*", "cpu.*", "search.*", "graph", "graph.calls"),
-        *("bench.peers.*", "bench.run.*", "bench.report"),
-    },
-    "bench.studies": set(),
-    "bench": {"tiling.*", "microkernels.*", "cpu.*", "gpu.*", "search.*", "bench.*"},
-}
-PACKAGES = sorted({room.partition(".")[0] for room in ROOMS})
+PACKAGES = ["bench", "cpu", "gpu", "graph", "microkernels", "search", "tiling"]
 OURS = {*PACKAGES, "tests"}
 
 MOST_FILES = 14  # of a room, beside its `__init__.py`
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "misc"}
+
+
+def table(page: str) -> dict[str, set[str]]:
+    """What each room may import beside itself, by the table of docs/architecture.md; `x.*` is a package with its rooms.
+
+    *These* are the room named last before it and what that one may import, *the same* is the latter alone.
+    """
+
+    def named(text: str, package: str) -> list[str]:
+        names = re.findall(r"`([\w.]+?(?:\.\*)?)`", text)
+        return [name if name.partition(".")[0] in PACKAGES else f"{package}.{name}" for name in names]
+
+    found: dict[str, set[str]] = {}
+    for package, cell in re.findall(r"^\| `(\w+)/` \| [^|]* \| (.*←.*) \|$", page, re.M):
+        last, before = "", set()
+        for entry in cell.split(" · "):
+            left, _, right = entry.partition("←")
+            allowed = set(named(right, package))
+            allowed |= before if "these" in right or "the same" in right else set()
+            allowed |= {last} if "these" in right else set()
+            for last in named(left, package):
+                assert last not in found
+                found[last] = allowed
+            before = allowed
+    return found
+
+
+# A room is a folder; what lies in a package's own folder is a room too.
+ROOMS = table((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+
+
+def may_import(room: str) -> set[str]:
+    """The rooms that the table allows a room, itself included."""
+    return {room, *(other for name in ROOMS[room] for other in expanded(name))}
+
+
+def expanded(name: str) -> set[str]:
+    """The rooms that a name stands for: `x.*` for a package with all its rooms."""
+    package = name.removesuffix(".*")
+    return {other for other in ROOMS if f"{other}.".startswith(f"{package}.")} if name != package else {name}
+
+
+def test_the_table_is_read():
+    page = """
+| package | holds | rooms ← what each may import |
+| `gpu/` | CUDA | `limits` ← nothing · `model` ← `tiling.*`, `limits` · `twin` ← these · `probes` ← the same, `run` |
+"""
+    model = {"tiling.*", "gpu.limits"}
+    rooms = {"gpu.limits": set(), "gpu.model": model, "gpu.twin": {*model, "gpu.model"}}
+    assert table(page) == {**rooms, "gpu.probes": {*model, "gpu.model", "gpu.run"}}
+    assert {room.partition(".")[0] for room in ROOMS} == set(PACKAGES) and len(ROOMS) > 80
+    assert {other for names in ROOMS.values() for name in names for other in expanded(name)} <= set(ROOMS)
 
 
 def sources(package):
@@ -247,44 +137,6 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     for node in sorted(graph):
         walk(node, [])
     return found
-
-
-def expanded(name: str) -> set[str]:
-    """The rooms that a name stands for: `x.*` for a package with all its rooms."""
-    package = name.removesuffix(".*")
-    return {other for other in ROOMS if f"{other}.".startswith(f"{package}.")} if name != package else {name}
-
-
-def may_import(room: str) -> set[str]:
-    """The rooms that the table allows a room, itself included."""
-    return {room, *(other for name in ROOMS[room] for other in expanded(name))}
-
-
-def on_the_page() -> dict[str, set[str]]:
-    """The rooms of the table of docs/architecture.md, and which it allows each, itself included."""
-
-    def named(text: str, package: str) -> list[str]:
-        names = re.findall(r"`([\w.]+?(?:\.\*)?)`", text)
-        return [name if name.partition(".")[0] in PACKAGES else f"{package}.{name}" for name in names]
-
-    found: dict[str, set[str]] = {}
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    for package, cell in re.findall(r"^\| `(\w+)/` \| [^|]* \| (.*←.*) \|$", page, re.M):
-        last, before = "", set()
-        for entry in cell.split(" · "):
-            left, _, right = entry.partition("←")
-            allowed = {room for name in named(right, package) for room in expanded(name)}
-            allowed |= before if "these" in right or "the same" in right else set()
-            allowed |= {last} if "these" in right else set()
-            for last in named(left, package):
-                assert last not in found
-                found[last] = {last} | allowed
-            before = allowed
-    return found
-
-
-def test_the_page_has_the_same_table():
-    assert on_the_page() == {room: may_import(room) for room in ROOMS}
 
 
 def test_every_folder_of_modules_is_a_room():
