@@ -22,7 +22,7 @@ class ProductFacts:
     scheme: in dot groups. problem: as its caller sees it, before any copy of x. packed: how many lanes the packed
     weights fill. stream: whether stores may bypass the caches. zero: whether the epilogue compares with zero. threads:
     how many share a call. transforms: whether the loops are the transforms of Winograd's algorithm around its products.
-    in_turn: how many arrays like x a call reads in turn, one product after the other.
+    in_turn: how many arrays like x a call reads in turn, one product after the other. weights_in_turn: how many like w.
     """
 
     scheme: Scheme
@@ -34,6 +34,7 @@ class ProductFacts:
     threads: int = 1
     transforms: bool = False
     in_turn: int = 1
+    weights_in_turn: int = 1
 
     @property
     def access(self) -> Access:
@@ -43,7 +44,7 @@ class ProductFacts:
     @property
     def prefetches(self) -> tuple[Plan, ...]:
         """What its tiles prefetch, one plan of each."""
-        return plan_prefetches(self.scheme, self.stream, self.in_turn)
+        return plan_prefetches(self.scheme, self.stream, self.in_turn, self.weights_in_turn)
 
     @property
     def parts(self) -> int:

@@ -86,6 +86,7 @@ class InTiles:
         """What one step prefetches."""
         loads = {place.buffer: place for place in places(step) if isinstance(place, Load)}
         found = [*self.of_later_vectors(loads, step, plan), *self.of_later_x(loads, step, plan)]
+        found += self.of_next_weights(loads, step, plan)
         if plan.next_panel:
             found += self.of_next_panel(plan, plan.next_panel)
         if plan.next_outputs:
@@ -103,6 +104,15 @@ class InTiles:
         (start,) = (index.replaced(unrolled(step)) for index in load.at)
         first = start + PREFETCH_DISTANCE * width
         return tuple(Prefetch(Address(load.buffer, (first + at,)), 1) for at in range(0, width, _IN_LINE))
+
+    def of_next_weights(self, loads: Mapping[str, Load], step: Body, plan: Plan) -> Body:
+        """The lines of a step's weights in the panel, or the product, behind this one, to L2."""
+        if not plan.next_weights:
+            return ()
+        (start,) = (index.replaced(unrolled(step)) for index in loads["W"].at)
+        first, in_line = start + plan.next_weights.elements, plan.next_weights.in_line
+        lines = range(0, plan.next_weights.lines * in_line, in_line)
+        return tuple(Prefetch(Address("W", (first + at,)), 2) for at in lines)
 
     def of_later_x(self, loads: Mapping[str, Load], step: Body, plan: Plan) -> Body:
         """The lines of x that a later step or the next tile reads, where these lie far apart, to L1."""

@@ -7,6 +7,7 @@ Read in this order:
     prefetch  what register tiles prefetch; `prefetch_plan` has all of a scheme's
     prefetch_apart  which lines of x a tile prefetches, since they lie far apart
     prefetch_rows  which rows of x a tile prefetches, since the next one alone reads them
+    prefetch_weights  which weights it prefetches, since products with weights of their own follow
     stream_plan  whether their stores bypass the caches
     lower     a scheme as plain loops of the language
     workers   loops whose workers each hold a tile, moved around it

@@ -24,6 +24,7 @@ from tiling.loops.lowering.prefetch import (
 )
 from tiling.loops.lowering.prefetch_apart import Apart, apart
 from tiling.loops.lowering.prefetch_rows import NextRows, next_rows
+from tiling.loops.lowering.prefetch_weights import NextWeights, next_weights
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 
@@ -35,7 +36,7 @@ class Plan:
     pieces: the next weights and rows of x, line by line with a cursor. past_l1: "w", "x" (in a panel) or "": packed
     vectors of a later step, into L1. apart: lines of x that lie far apart, into L1. next_panel: the panel of x beside
     this one. outputs: lines of y that this tile stores to. next_outputs: lines of y that the next tile stores to.
-    next_rows: rows of x that the next tile alone reads, into L1.
+    next_rows: rows of x that the next tile alone reads, into L1. next_weights: what lies behind this tile's weights.
 
     The model prices prefetches into L2. Those into L1, `past_l1`, `apart` and `next_rows`, cost 0 (decision 016).
     """
@@ -50,23 +51,31 @@ class Plan:
     next_outputs: NextOutputs | None
     outputs: Places
     next_rows: NextRows | None
+    next_weights: NextWeights | None
 
     @property
     def prefetched_to_l2(self) -> frozenset[str]:
         """The arrays, x, w or y, whose lines the tiles prefetch into L2."""
         found = {piece.array for piece in self.pieces} | ({"x"} if self.next_panel else set())
+        found |= {"w"} if self.next_weights else set()
         return frozenset(found | ({"y"} if self.next_outputs or self.outputs else set()))
 
 
-def plan_prefetches(scheme: Scheme, stream: bool = False, in_turn: int = 1) -> tuple[Plan, ...]:
+def plan_prefetches(
+    scheme: Scheme, stream: bool = False, in_turn: int = 1, weights_in_turn: int = 1
+) -> tuple[Plan, ...]:
     """The plan of every register tile of a scheme, in the order of its text.
 
-    stream: stores may bypass the caches. in_turn: how many arrays like x a call reads in turn.
+    stream: stores may bypass the caches. in_turn: how many arrays like x a call reads in turn. weights_in_turn: how
+    many like w, one behind the other.
     """
-    return tuple(_of_tile(scheme.problem, tile, stream, in_turn) for tile in tiles(nest_of(scheme)))
+    around = tuple(tiles(nest_of(scheme)))
+    return tuple(_of_tile(scheme.problem, tile, around, stream, in_turn, weights_in_turn) for tile in around)
 
 
-def _of_tile(problem: Problem, tile: Around, stream: bool, in_turn: int) -> Plan:
+def _of_tile(
+    problem: Problem, tile: Around, around: tuple[Around, ...], stream: bool, in_turn: int, weights_in_turn: int
+) -> Plan:
     return Plan(
         tile,
         pieces(problem, tile),
@@ -76,6 +85,7 @@ def _of_tile(problem: Problem, tile: Around, stream: bool, in_turn: int) -> Plan
         None if stream else next_outputs(problem, tile),
         () if stream else outputs(problem, tile),
         next_rows(problem, tile, in_turn),
+        next_weights(problem, tile, around, weights_in_turn),
     )
 
 

@@ -1,0 +1,60 @@
+"""The weights that tiles prefetch because the products of a call read theirs in turn, each product its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, prod
+
+from tiling.arrays.access import access_of
+from tiling.loops.language import LINE
+from tiling.loops.lowering import prefetch as limits
+from tiling.loops.lowering.nest import Around
+from tiling.problem import Problem
+
+
+@dataclass(frozen=True)
+class NextWeights:
+    """The weights behind those of this tile: the next panel's or, of the last panel, the next product's.
+
+    A step asks for its `lines`, of `in_line` elements each, `elements` further than its own, into L2.
+    """
+
+    elements: int
+    lines: int
+    in_line: int
+
+
+def next_weights(problem: Problem, tile: Around, around: tuple[Around, ...], in_turn: int) -> NextWeights | None:
+    """The weights that a tile prefetches. around: all tiles of the nest.
+
+    in_turn: how many products a call computes, one after the other, each with weights of its own. None where it is one,
+    or L2 keeps the weights of all (fewer bytes than `FEW_WEIGHTS`), and where tiles of more rows of the panel ask. None
+    where a step has no room for its lines, or so many rows read a line that the wait for it hardly shows.
+    """
+    access, extents = access_of(problem), tile.register.extents
+    if in_turn == 1 or access.by_matrix or access.lanewise or access.weights_broadcast:
+        return None
+    lane, size = access.panel_dim, access.bytes_of(access.packed)
+    if in_turn * problem.extents[lane] * problem.reduction_length * size < limits.FEW_WEIGHTS:
+        return None
+    rows = prod(problem.extents[dim] for dim in access.sharing_dims)
+    vectors = extents[lane] // tile.register.lanes
+    lines, a_step = ceil(extents[lane] * size / LINE), prod(extents[dim] for dim in access.sharing_dims)
+    if rows > limits.MOST_A_LINE or a_step + vectors + lines > limits.LOADS_AN_FMA * a_step * vectors:
+        return None
+    beside = [each for each in around if _panels(each, access.sharing_dims) == _panels(tile, access.sharing_dims)]
+    if tile is not max(beside, key=lambda each: _rows(each, access.sharing_dims)):
+        return None
+    steps = prod(loop.trips for loop in tile.inner) * prod(extents[dim] for dim in problem.reductions)
+    return NextWeights(steps * extents[lane], lines, LINE // size)
+
+
+def _panels(tile: Around, rows: tuple[str, ...]) -> tuple[tuple[str, int, int, int], ...]:
+    """The loops around a tile that are not over rows: tiles inside the same ones read the same weights."""
+    return tuple((loop.dim, loop.trips, loop.step, loop.start) for loop in tile.outer if loop.dim not in rows)
+
+
+def _rows(tile: Around, rows: tuple[str, ...]) -> int:
+    """How many rows all iterations of a tile have."""
+    trips = prod(loop.trips for loop in tile.outer if loop.dim in rows)
+    return trips * prod(tile.register.extents[dim] for dim in rows)
