@@ -144,6 +144,16 @@ def test_every_folder_of_modules_is_a_room():
     assert folders == set(ROOMS)
 
 
+# Rooms with many tests have some of them in folders by what the kernels do.
+SUBJECTS = {"cpu.codegen.arrays", "cpu.codegen.dtypes", "gpu.program", "gpu.scheme"}
+
+
+def test_folders_of_tests_are_those_of_the_packages():
+    folders = {".".join(path.parent.relative_to(ROOT / "tests").parts) for path in sources("tests")} - {""}
+    beside = {name for name in folders if name.partition(".")[0] in ("golden", "soak", "support")}
+    assert {name for name in folders - beside if not (ROOT / name.replace(".", "/")).is_dir()} == SUBJECTS
+
+
 def test_no_room_is_crowded():
     """A reader sees a dozen files at a glance, so a folder with more has rooms. A door only starts a command."""
     held: dict[str, int] = {}

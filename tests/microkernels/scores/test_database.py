@@ -13,7 +13,7 @@ import pytest
 from microkernels.scores import database
 from microkernels.scores.database import FILE_NAME, SCHEMA_VERSION, StoreError, connect
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TABLE = "CREATE TABLE IF NOT EXISTS things (name TEXT PRIMARY KEY);"
 
 

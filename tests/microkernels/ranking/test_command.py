@@ -26,7 +26,7 @@ from microkernels.tile.microkernel import parse
 from microkernels.tile.space import quick, space
 from tests.support.microkernels.cases import TILE, timing_at
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 
