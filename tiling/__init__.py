@@ -7,6 +7,7 @@ In this folder, and in its rooms:
     value        the tree of an epilogue's expression
     problem      what to compute: dims, tensors, affine index expressions
     operators    the operators: conv2d (grouped and depthwise too), matmul
+    tokens       a text read token by token, for the readers of epilogues and of programs
     epilogue     the reader of epilogues: expressions of the result, fused into the stores
     canonical    a problem as text
     machine      the machine that a scheme runs on, and the timings taken on it

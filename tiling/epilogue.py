@@ -21,6 +21,7 @@ from dataclasses import replace
 
 from tiling.choices import meant
 from tiling.problem import Problem, ProblemError
+from tiling.tokens import LARGEST_NUMBER, NAME, NUMBER, TokenReader
 from tiling.value import Apply, Array, Epilogue, Number, Sum, Value, parts
 
 # The functions and their numbers of arguments. Names and definitions are PyTorch's, as in clamp(v, low, high). gelu is
@@ -38,12 +39,8 @@ RESERVED = ("y", "x", "w", "out")  # the names of a kernel's own arguments
 MOST_ARRAYS = 4
 LONGEST = 300  # characters
 DEEPEST = 40  # levels of parentheses
-LARGEST_NUMBER = (2 - 2**-23) * 2.0**127  # the largest f32
 
-_TOKEN = re.compile(
-    r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
-    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<mark>[-+*/(),[\]])"
-)
+_TOKEN = re.compile(rf"{NUMBER}|{NAME}|(?P<mark>[-+*/(),[\]])")
 
 
 class EpilogueError(ProblemError):
@@ -85,40 +82,21 @@ def _quoted(text: str) -> str:
     return repr(text if len(text) <= 80 else f"{text[:80]}…")
 
 
-class _Reader:
-    """A recursive descent over one text. `token` is the next token, `at` is where it starts."""
+class _Reader(TokenReader):
+    pattern = _TOKEN
 
     def __init__(self, problem: Problem, text: str):
-        self.problem, self.text = problem, text
-        self.axes = problem.output_axes
-        self.at = self.end = self.depth = 0
-        self.kind: str | None = None
-        self.token = ""
-        self.advance()
+        self.problem, self.axes, self.depth = problem, problem.output_axes, 0
+        super().__init__(text)
 
-    def advance(self) -> str:
-        """Steps to the next token and returns the one before it."""
-        passed, self.at = self.token, self.end
-        while self.at < len(self.text) and self.text[self.at].isspace():
-            self.at += 1
-        match = _TOKEN.match(self.text, self.at)
-        if self.at == len(self.text):
-            self.kind, self.token, self.end = None, "", self.at
-        elif match is None:
-            self.token = self.text[self.at]
-            raise self.wrong("cannot be read")
-        else:
-            self.kind, self.token, self.end = match.lastgroup, match.group(), match.end()
-        return passed
+    def blank(self, at: int) -> int:
+        while at < len(self.text) and self.text[at].isspace():
+            at += 1
+        return at
 
     def wrong(self, why: str) -> EpilogueError:
         place = f"{self.token!r} at character {self.at + 1}" if self.token else "the end"
         return EpilogueError(f"epilogue {_quoted(self.text)}: {place} {why}")
-
-    def expect(self, mark: str, why: str) -> None:
-        if self.token != mark:
-            raise self.wrong(f"stands where {mark!r} is expected, {why}")
-        self.advance()
 
     def whole(self) -> Value:
         value = self.sum()

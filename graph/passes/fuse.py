@@ -12,11 +12,12 @@ import numpy as np
 
 from graph.model.language import Model, Step
 from graph.passes.idioms import shortened
-from tiling.epilogue import FUNCTIONS, LARGEST_NUMBER, MOST_ARRAYS, EpilogueError, parse
+from tiling.epilogue import FUNCTIONS, MOST_ARRAYS, EpilogueError, parse
 from tiling.problem import Problem
 from tiling.program.infer import Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Number, Reduce, Statement
 from tiling.program.rewrite.inline import substituted
+from tiling.tokens import LARGEST_NUMBER
 from tiling.value import Apply as ApplyValue
 from tiling.value import Array as ArrayValue
 from tiling.value import Epilogue, Sum, Value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable
 
 from search.evaluator.interface.protocol import Backend
@@ -12,6 +13,17 @@ from tiling.text.shapes import canonical
 
 AS_BEFORE = "(as before)"
 PACKING = "# packs W, once"
+
+
+def add_show_passes(parser: argparse.ArgumentParser) -> None:
+    """The option that asks for the loops."""
+    parser.add_argument(
+        "--show-passes",
+        nargs="?",
+        const="",
+        metavar="NAME",
+        help="print the kernel's loops after each pass, or after NAME alone, in place of the report; measure nothing",
+    )
 
 
 def known_pass(names: tuple[str, ...], name: str) -> str:

@@ -31,7 +31,7 @@ from search.commands.options import (
     seconds,
     whole,
 )
-from search.commands.passes import known_pass, loops_text
+from search.commands.passes import add_show_passes, known_pass, loops_text
 from search.commands.progress import shown
 from search.commands.report import Report
 from search.evaluator import backend_of, errors_of, target_of
@@ -307,13 +307,7 @@ def _add_search(parser: Parser) -> None:
 def _add_output(parser: Parser) -> None:
     """The options of what is printed and written."""
     parser.add_argument("--explain", action="store_true", help="print the predicted parts of the choice and runners-up")
-    parser.add_argument(
-        "--show-passes",
-        nargs="?",
-        const="",
-        metavar="NAME",
-        help="print the kernel's loops after each pass, or after NAME alone, in place of the report; measure nothing",
-    )
+    add_show_passes(parser)
     parser.add_argument(
         "--emit", type=folder, metavar="DIR", help="write the kernel to DIR: .c, .h, .so, an example; .cu, .cubin"
     )

@@ -13,7 +13,7 @@ from cpu.runtime.output import readers_may_leave, write
 from cpu.runtime.plural import plural
 from search.commands.ending import ending
 from search.commands.options import ISA_HELP, c_name, folder, natural, seconds, whole
-from search.commands.passes import known_pass, listed
+from search.commands.passes import add_show_passes, known_pass, listed
 from search.evaluator import target_of
 from search.evaluator.cpu.programs import (
     PASS_NAMES,
@@ -239,13 +239,7 @@ def _parser() -> argparse.ArgumentParser:
         "--search-budget", type=seconds, metavar="SECONDS", help=f"of --tune measure; default {DEFAULT_BUDGET:g}"
     )
     parser.add_argument("--explain", action="store_true", help="print what was fused, and what stopped the rest")
-    parser.add_argument(
-        "--show-passes",
-        nargs="?",
-        const="",
-        metavar="NAME",
-        help="print the kernel's loops after each pass, or after NAME alone, in place of the report; measure nothing",
-    )
+    add_show_passes(parser)
     parser.add_argument("--emit", type=folder, metavar="DIR", help="write the kernel to DIR: .c, .h, .so")
     parser.add_argument("--name", type=c_name, metavar="NAME", help="name of the C function that --emit writes")
     parser.add_argument("--seed", type=natural, default=0, metavar="N", help="seed of the random data")

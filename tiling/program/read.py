@@ -33,18 +33,15 @@ from tiling.program.language import (
     Statement,
 )
 from tiling.program.names import ProgramError, checked
+from tiling.tokens import LARGEST_NUMBER, NAME, NUMBER, TokenReader
 
 LONGEST = 20_000  # characters
 DEEPEST = 40  # levels of brackets and signs
 MOST_TERMS = 100  # of one sum or product: each is a level of the tree
-LARGEST_NUMBER = (2 - 2**-23) * 2.0**127  # the largest f32
 Part = TypeVar("Part")
 RESERVED = frozenset((*NAMED, *REDUCTIONS, *DTYPES, "and", "or", "not", "else", "inf", "lane"))
 
-_TOKEN = re.compile(
-    r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
-    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<end>[;\n])|(?P<mark>//|[<>=!]=|[-+*/%(),:=<>[\]])"
-)
+_TOKEN = re.compile(rf"{NUMBER}|{NAME}|(?P<end>[;\n])|(?P<mark>//|[<>=!]=|[-+*/%(),:=<>[\]])")
 _BLANK = re.compile(r"(?:[ \t\r]|#[^\n]*)*")
 _OF_SYMBOL = {symbol.strip(): name for name, symbol in SYMBOLS.items() if name != "neg"}
 
@@ -66,36 +63,19 @@ def _reduction_meant(before: list[Statement]) -> str:
     return f", or {value.array!r} is to be a reduction{meant(value.array, REDUCTIONS)}"
 
 
-class _Reader:
-    """A recursive descent over one text. `token` is the next token, `at` is where it starts."""
+class _Reader(TokenReader):
+    pattern = _TOKEN
 
     def __init__(self, text: str):
-        self.text = text
-        self.at = self.end = 0
         self.brackets = self.signs = 0  # how many are open around the token
-        self.kind: str | None = None
-        self.token = ""
-        self.advance()
+        super().__init__(text)
 
-    def advance(self) -> str:
-        """Steps to the next token and returns the one before it. Inside brackets a new line ends nothing."""
-        passed = self.token
-        self.at = self._blank(self.end)
-        match = _TOKEN.match(self.text, self.at)
-        if self.at == len(self.text):
-            self.kind, self.token, self.end = None, "", self.at
-        elif match is None:
-            self.token = self.text[self.at]
-            raise self.wrong("cannot be read")
-        else:
-            self.kind, self.token, self.end = match.lastgroup, match.group(), match.end()
-        return passed
-
-    def _blank(self, at: int) -> int:
+    def blank(self, at: int) -> int:
+        """Where the next token starts, from a place on. Inside brackets a new line ends nothing."""
         match = _BLANK.match(self.text, at)
         assert match
         if self.brackets and self.text[match.end() : match.end() + 1] == "\n":
-            return self._blank(match.end() + 1)
+            return self.blank(match.end() + 1)
         return match.end()
 
     def wrong(self, why: str) -> ProgramError:
@@ -103,11 +83,6 @@ class _Reader:
         place = f"{shown} at character {self.at + 1}" if self.token else "the end"
         line = self.text.count("\n", 0, self.at)
         return ProgramError(f"program: {place}{f' (line {line + 1})' if line else ''} {why}")
-
-    def expect(self, mark: str, why: str) -> None:
-        if self.token != mark:
-            raise self.wrong(f"stands where {mark!r} is expected, {why}")
-        self.advance()
 
     def open(self, mark: str, why: str) -> None:
         self.brackets += 1
@@ -160,7 +135,7 @@ class _Reader:
             raise self.wrong(f"begins a second assignment of {array}: use another name")
         dims = self.dims(array) if self.token == "[" else ()
         self.expect("=", f"after {array}[{','.join(dims)}]")
-        if self.token in REDUCTIONS and self._blank(self.end) == self.text.find("[", self.end):
+        if self.token in REDUCTIONS and self.blank(self.end) == self.text.find("[", self.end):
             kind = self.advance()
             over = self.dims(kind)
             if not over:
@@ -260,7 +235,7 @@ class _Reader:
         return self._applied("neg", self.signed)
 
     def _number_follows(self) -> bool:
-        match = _TOKEN.match(self.text, self._blank(self.end))
+        match = _TOKEN.match(self.text, self.blank(self.end))
         return match is not None and (match.lastgroup == "number" or match.group() == "inf")
 
     def number(self) -> int | float:
@@ -288,7 +263,7 @@ class _Reader:
             return self.call()
         if self.token in REDUCTIONS:
             raise self.wrong("begins no value inside an expression: give the reduction a statement of its own")
-        following = self.text[self._blank(self.end) :][:1]
+        following = self.text[self.blank(self.end) :][:1]
         if following == "(":
             raise self.wrong(f"is no function{meant(self.token, NAMED)}; there are {' '.join(NAMED)}")
         name = self.name("an array or a dim")

@@ -9,7 +9,7 @@ import numpy as np
 
 from graph.model.node import Made, Node, Text, View, at, broadcast
 from tiling.dtypes.formats import FLOATS, INTEGERS
-from tiling.program.read import LARGEST_NUMBER
+from tiling.tokens import LARGEST_NUMBER
 
 _NO_BOUND = {"s64": 2**63 - 1, "s32": 2**31 - 1}  # floats need none: infinity is larger than the largest number
 _INPUTS = "abcdefghmnorsvwxz"  # names of inputs in a text: none is a dim
