@@ -45,6 +45,7 @@ from gpu.passes.values.guard_gathers import guard_gathers
 from gpu.passes.warpgroups.check_warpgroup import is_of_warpgroups, threads_copy
 from gpu.passes.warpgroups.copy_boxes import copy_boxes
 from gpu.passes.warpgroups.cut_tiles import cut_tiles
+from gpu.passes.warpgroups.join_steps import join_steps
 from gpu.passes.warpgroups.multiply_beside import multiply_beside
 from gpu.passes.warpgroups.multiply_warpgroups import multiply_warpgroups
 from gpu.passes.warpgroups.specialise_warps import specialise_warps
@@ -102,6 +103,7 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("stage matrices", stage_matrices, _has_matrix),
     Pass("cut tiles", cut_tiles, _of_threads),
     Pass("copy asynchronously", lambda kernel, _: copy_asynchronously(kernel), _copied),
+    Pass("join steps", lambda kernel, _: join_steps(kernel), _of_boxes),
     Pass("copy boxes", copy_boxes, _of_boxes),
     Pass("widen copies", lambda kernel, _: widen_copies(kernel)),
     Pass("fill ahead", lambda kernel, scheme: fill_ahead(kernel, scheme, 1 + _of_threads(scheme)), _copied),

@@ -487,12 +487,27 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows along an axis of an image. They begin at pixel `first`, and each `step` pixels after the one before.
+
+    tap: the pixel of each window, counted from its first one.
+    """
+
+    tap: Index
+    first: int
+    step: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class CopyBox:
     """The copy engine of a GPU brings a box of an array: its elements lie one after the other from `target` on.
 
     source: where the box begins; elements outside of the array are zeros. extents: the box's along each axis of the
     array. barrier: counts the bytes that have come. function: what each element goes through; "" for none. swizzled:
     whether chunk c of 16 bytes of row r, of 128 bytes, lies where c ^ r % 8 would.
+    windows: where it has some, the array holds images, with axes for images, for each of `windows`, and for channels.
+    Then the box is a pixel of each of extents[0] windows, in their order, and `source` is where the first one begins.
     """
 
     target: Address
@@ -501,6 +516,7 @@ class CopyBox:
     barrier: Address
     function: str = ""
     swizzled: bool = False
+    windows: tuple[Windows, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,10 +257,11 @@ def _of_memory(statement: Statement) -> str:
             return f"copy {count} elements to {' from '.join(places)}{tests}"
         case Commit():
             return "commit"
-        case CopyBox(target, source, extents, barrier, function, swizzled):
+        case CopyBox(target, source, extents, barrier, function, swizzled, windows):
             places = (_place(address.buffer, address.at) for address in (target, source))
             size = " x ".join(map(str, extents)) + f", {function}," * bool(function)
-            box = f"{'swizzled ' * swizzled}box of {size}"
+            taps = f" pixels at {', '.join(str(each.tap) for each in windows)} of windows" if windows else ""
+            box = f"{'swizzled ' * swizzled}box of {size}{taps}"
             return f"copy a {box} to {' from '.join(places)}, counted at {_operand(barrier)}"
         case Open(barrier, arrivals):
             return f"open {_operand(barrier)} for {arrivals} arrivals"

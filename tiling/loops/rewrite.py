@@ -102,7 +102,7 @@ def with_own_values(statement: Statement, change: ChangeOperand) -> Statement:
     if isinstance(statement, CopyBox):
         places = (statement.target, statement.source, statement.barrier)
         target, source, barrier = (with_operands(each, change) for each in places)
-        return CopyBox(target, source, statement.extents, barrier, statement.function, statement.swizzled)
+        return replace(statement, target=target, source=source, barrier=barrier)
     if isinstance(statement, (Open, Arrive, Await)):
         return replace(statement, barrier=with_operands(statement.barrier, change))
     if isinstance(statement, Take):
@@ -170,6 +170,8 @@ def _with_bounds(statement: Statement, change: ChangeIndex) -> Statement:
         return replace(statement, index=change(statement.index))
     if isinstance(statement, Await):
         return Await(statement.barrier, change(statement.phase))
+    if isinstance(statement, CopyBox):
+        return replace(statement, windows=tuple(replace(each, tap=change(each.tap)) for each in statement.windows))
     if isinstance(statement, Move):
         return Move(statement.view, tuple([change(index) for index in statement.at]))
     if isinstance(statement, Aim):

@@ -163,9 +163,9 @@ class GpuPrinter:
 
     def copied_box(self, copy: CopyBox) -> str:
         """A copy of a box, whose place is innermost first, by the tensor map of its array."""
-        at = ", ".join(number(index) for index in reversed(copy.source.at))
+        at = ", ".join(map(number, reversed((*(each.tap for each in copy.windows), *copy.source.at))))
         given = f"{self.shared(copy.target)}, &{map_of(copy.source.buffer)}, {self.shared(copy.barrier)}, {at}"
-        return f"copy_box_{len(copy.extents)}d({given});"
+        return f"copy_{'pixels' if copy.windows else f'box_{len(copy.extents)}d'}({given});"
 
     def shared(self, address: Address) -> str:
         """A place in shared memory as the copy engine and mbarriers know it."""

@@ -17,6 +17,7 @@ from tiling.loops.language import (
     Buffer,
     Choose,
     Copy,
+    CopyBox,
     Define,
     For,
     If,
@@ -82,6 +83,8 @@ def indices_of(statement: Statement) -> Iterator[Index]:
         yield from (statement.start, statement.stop)
     elif isinstance(statement, Await):
         yield statement.phase
+    elif isinstance(statement, CopyBox):
+        yield from (each.tap for each in statement.windows)
     elif isinstance(statement, (Copy, If)):
         yield from (condition.index for condition in statement.conditions if isinstance(condition, Inside))
     for operand in operands_of(statement):

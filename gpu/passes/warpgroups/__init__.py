@@ -5,6 +5,8 @@ Read in this order:
     instructions          the instructions of a warpgroup, with their meaning over its lanes
     check_warpgroup       which of these schemes have a kernel
     cut_tiles             tiles across the depth, in the blocks that wgmma reads
+    join_steps            one loop of steps over taps and channels
+    pixels                which windows of an image a tile has the pixels of
     copy_boxes            tiles by the copy engine, counted at an mbarrier
     multiply_warpgroups   products by wgmma, which reads the tiles in shared memory
     multiply_beside       products that go on while threads copy

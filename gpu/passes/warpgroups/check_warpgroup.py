@@ -16,11 +16,12 @@ from gpu.passes.matrices.check_matrix import check_roles
 from gpu.passes.warpgroups.instructions import COLUMNS, DEPTHS, ROWS, row_points
 from tiling.choices import either
 from tiling.dtypes.products import DTYPE_BYTES
+from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, SchemeError, Specifier, Stage, Tile, Unroll
 from tiling.tensor import Affine, Tensor
 
-_ORDER = "T(reduction)@block T@block … S(output) T(reduction) S(a, depth) S(b, depth) T@warpgroup … U … M"
+_ORDER = "T(reduction)@block T@block … S(output) T(tap) … T(reduction) S(a, depth) S(b, depth) T@warpgroup … U … M"
 _LARGEST_BOX = 256  # rows
 _MOST_WARPS = 32  # of a block
 _ALIGNED = 16  # bytes, at whose multiples rows of an array begin
@@ -37,8 +38,8 @@ def threads_copy(scheme: Scheme) -> bool:
     problem, matrix = scheme.problem, scheme.specifiers[-1]
     assert isinstance(matrix, Matrix)
     rows, columns, depth = matrix.factors
-    sides = ((problem.broadcast, rows), (problem.vector, columns))
-    boxes = all(_is_of_boxes(tensor, dim, depth, problem.dtype) for tensor, dim in sides)
+    boxes = _are_pixels(problem, rows, depth) or _is_of_boxes(problem.broadcast, rows, depth, problem.dtype)
+    boxes = boxes and _is_of_boxes(problem.vector, columns, depth, problem.dtype)
     return not boxes or any(_loops(s, "block") and _loops_over(s, problem.reductions) for s in scheme.specifiers)
 
 
@@ -46,7 +47,22 @@ def _is_of_boxes(tensor: Tensor, dim: str, depth: str, dtype: str) -> bool:
     """Whether tiles of an array are boxes, in rows that the copy engine copies."""
     plain = all(index == Affine(((of, 1),)) for index in tensor.indices for of, _ in index.terms[:1])
     plain = plain and len(dim) == len(depth) == 1 and {dim, depth} <= {*tensor.dims}
-    return plain and tensor.shape[-1] * DTYPE_BYTES[dtype] % _ALIGNED == 0
+    return plain and _is_aligned(tensor, dtype)
+
+
+def _are_pixels(problem: Problem, rows: str, depth: str) -> bool:
+    """Whether rows of tiles are pixels, a tap at a time, that the copy engine brings in the order of the output."""
+    image, *pixel, channel = problem.broadcast.indices
+    output = "".join(dim for index in problem.output.indices[:-1] for dim, _ in index.terms)
+    images = [dim for dim, _ in image.terms] + [window.dim for window in problem.windows]
+    in_order = all(index.coefficient(window.tap) for index, window in zip(pixel, problem.windows))
+    found = len(pixel) == len(problem.windows) > 0 and in_order and [*rows] == images and rows == output
+    return found and channel == Affine(((depth, 1),)) and _is_aligned(problem.broadcast, problem.dtype)
+
+
+def _is_aligned(tensor: Tensor, dtype: str) -> bool:
+    """Whether the copy engine finds the rows of an array."""
+    return tensor.shape[-1] * DTYPE_BYTES[dtype] % _ALIGNED == 0
 
 
 def check_warpgroup(scheme: Scheme) -> None:
@@ -87,14 +103,21 @@ def _check_order(scheme: Scheme, axes: tuple[str, str, str]) -> None:
     """Raises SchemeError where the specifiers do not stand in the order of a kernel of warpgroups."""
     problem, depth = scheme.problem, axes[2]
     output = problem.output.name
+    taps = [dim for dim in problem.reductions if dim not in depth]
     kinds: tuple[tuple[str, Callable[[Specifier], bool], range], ...] = (
         ("T@block", lambda s: _loops(s, "block") and not _loops_over(s, problem.reductions), range(99)),
         (f"S({output})", lambda s: isinstance(s, Stage) and s.tensor == output and s.depth == 1, range(1, 2)),
+        ("T of a tap", lambda s: _loops(s, None) and _loops_over(s, taps), range(99)),
         (f"T({depth},steps)", lambda s: _loops(s, None) and _loops_over(s, axes[2:]), range(1, 2)),
         ("S of both inputs", lambda s: isinstance(s, Stage) and s.tensor != output, range(2, 3)),
         ("T@warpgroup", lambda s: _loops(s, "warpgroup") and _loops_over(s, axes[:2]), range(1, 99)),
         ("U", lambda s: isinstance(s, Unroll) and s.dim in axes and s.factor is not None, range(99)),
     )
+    if taps and threads_copy(scheme):
+        raise SchemeError(
+            f"{scheme.specifiers[-1]}: threads copy these tiles, with all taps of a row: name {problem.reductions} as "
+            f"what is summed over, since the copy engine takes rows of {_ALIGNED} bytes with channels last"
+        )
     left = list(scheme.specifiers[:-1])
     while left and _loops(left[0], "block") and _loops_over(left[0], axes[2:]):
         left.pop(0)

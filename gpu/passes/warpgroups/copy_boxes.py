@@ -23,7 +23,8 @@
       …
 
 What lies beyond an edge arrives as 0, so no condition is left, and f32 arrive as tf32. The rows of a tile have 128
-bytes, as wgmma reads them: a tile across the depth is cut into blocks of columns. Source: TMA of CUTLASS.
+bytes, as wgmma reads them: a tile across the depth is cut into blocks of columns. A tile of pixels is a box of a pixel
+of each window, in the order of the output, with zeros on padding. Source: TMA of CUTLASS, and its im2col mode.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from gpu.passes.facts.workers import BLOCKS, THREAD, THREADS_OF_BLOCK, Team, lau
 from gpu.passes.memory.stage_tiles import place_of_element
 from gpu.passes.warpgroups.cut_tiles import in_blocks, lies_across, of_block, row_of
 from gpu.passes.warpgroups.instructions import PUBLISH
+from gpu.passes.warpgroups.pixels import pixels_of
 from tiling.loops.index import ZERO, Index, constant
 from tiling.loops.language import (
     MBARRIER,
@@ -61,6 +63,7 @@ from tiling.loops.language import (
     Open,
     Statement,
     Store,
+    Windows,
 )
 from tiling.loops.walk import buffers_of, with_blocks
 from tiling.scheme.scheme import Scheme
@@ -87,7 +90,7 @@ def copy_boxes(kernel: Kernel, scheme: Scheme) -> Kernel:
         return tuple(found)
 
     def step(loop: For) -> For:
-        boxes = {box.tile.name: box for s in loop.body if _fills(s) for box in (_box(s, buffers, depth),)}
+        boxes = {box.tile.name: box for s in loop.body if _fills(s) for box in (_box(s, buffers, scheme),)}
         number = (variable_of(loop) - loop.start) // loop.step
         copies: Body = (Arrive(_BARRIER, sum(box.bytes for box in boxes.values())),)
         copies += tuple(copy for box in boxes.values() for copy in box.copies())
@@ -144,14 +147,20 @@ def _fills(statement: Statement) -> bool:
     return isinstance(first, For) and first.name == ELEMENT
 
 
-def _box(statement: Statement, buffers: Mapping[str, Buffer], depth: str) -> _Box:
+def _box(statement: Statement, buffers: Mapping[str, Buffer], scheme: Scheme) -> _Box:
     """What a loop over threads fills, as a box."""
+    matrix, problem = scheme.specifiers[-1], scheme.problem
+    assert isinstance(matrix, Matrix)
+    *_, depth = matrix.factors
     assert isinstance(statement, For) and isinstance(statement.body[0], For)
     (store,) = statement.body[0].body
     assert isinstance(store, Store)
     value, tests = (store.value.value, store.value.conditions) if isinstance(store.value, Choose) else (store.value, ())
     assert isinstance(value, Load)
     tile, array = buffers[store.buffer], buffers[value.buffer]
+    if problem.windows and array.shape == problem.broadcast.shape and tile.axes[0] not in array.axes:
+        pixels = pixels_of(value.at, problem)
+        return _Box(tile, array, pixels.begin, tile.shape, depth, pixels.windows)
     begin = tuple(index.replaced({ELEMENT: ZERO}) for index in value.at)
     assert all(_is_edge(test, value.at, array) for test in tests), f"{tests} is no edge of {array.name}"
     # Which axis of the tile an axis of the array is, if any.
@@ -171,13 +180,17 @@ def _is_edge(test: Condition, at: tuple[Index, ...], array: Buffer) -> bool:
 
 @dataclass(frozen=True)
 class _Box:
-    """The box of an array that a tile is. begin: where. extents: on each axis of the array. depth: the summed dim."""
+    """The box of an array that a tile is. begin: where. extents: on each axis of the array. depth: the summed dim.
+
+    windows: those whose pixels it has.
+    """
 
     tile: Buffer
     array: Buffer
     begin: tuple[Index, ...]
     extents: tuple[int, ...]
     depth: str
+    windows: tuple[Windows, ...] = ()
 
     @property
     def across(self) -> bool:
@@ -207,5 +220,5 @@ class _Box:
             source = (*self.begin[:-1], self.begin[-1] + block * row_of(self.tile))
             extents = (*self.extents[:-1], row_of(self.tile))
             places = Address(self.tile.name, target), Address(self.array.name, source)
-            found.append(CopyBox(*places, extents, _BARRIER, function))
+            found.append(CopyBox(*places, extents, _BARRIER, function, windows=self.windows))
         return tuple(found)

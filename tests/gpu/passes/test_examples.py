@@ -63,6 +63,10 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
         conv2d(n=1, c=64, h=16, w=16, k=128, r=3, s=3, padding=1, dtype="f16", filters="krsc"),
         "T(nhw,2)@block S(y) T(rsc,9) S(x, 4) S(w, 4) T(nhw,2)@warpgroup U(rsc,4) M(nhw64k128rsc16)",
     ),
+    "join steps": (
+        conv2d(n=1, c=128, h=16, w=16, k=128, r=3, s=3, padding=1, dtype="f16", filters="krsc"),
+        "T(nhw,2)@block S(y) T(r,3) T(s,3) T(c,2) S(x, 4) S(w, 4) T(nhw,2)@warpgroup U(c,4) M(nhw64k128c16)",
+    ),
     "gather rows": (matmul(m=256, n=256, k=255, dtype="f16"), RING),
     "load first": (matmul(m=256, n=256, k=256, dtype="f16"), ONE_PART),
     **{name: (SHARED, PARTS) for name in ("state conditions", "share sums")},

@@ -38,7 +38,7 @@ def test_every_form_computes_the_same(name):
     scheme = scheme_of(name)
     wanted, forms = expected(scheme.problem, *integers(scheme.problem)), dict(scheme_forms(scheme))
     # Forms before these are as those of other schemes. That of `add zeros` adds up all zeros beyond the edges.
-    stages = ("cut tiles", "copy boxes", "fill ahead", "gather rows", "swizzle", "multiply warpgroups")
+    stages = ("cut tiles", "join steps", "copy boxes", "fill ahead", "gather rows", "swizzle", "multiply warpgroups")
     for stage in (*stages, "multiply beside", "specialise warps", "share sums", "place barriers"):
         if stage in forms:
             np.testing.assert_array_equal(interpreted(scheme, forms[stage]), wanted, err_msg=stage)
@@ -62,6 +62,29 @@ def test_every_form_computes_the_same(name):
 def test_products_are_exact(problem, options):
     scheme = wgmma_scheme(problem, **options)
     assert maker_of(scheme) == PASSES and on_twin(scheme, emit_scheme(scheme), seeds=(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options"),
+    [
+        ({"padding": 1}, {}),
+        ({"n": 3, "h": 11, "w": 8, "padding": ((1, 0), (2, 1)), "stride": (2, 1), "dilation": (1, 2)}, {"taps": "sr"}),
+        ({"r": 5, "s": 2, "c": 136, "k": 200}, {"columns": 128, "groups": (1, 2), "rows": 2, "depth": 3}),
+        ({"r": 1, "s": 1, "c": 40, "stride": 3}, {"groups": (1, 1), "depth": 2}),
+        ({"r": 3, "s": 3, "h": 3, "w": 3, "n": 5}, {"groups": (1, 1)}),
+        ({"padding": 1, "dtype": "tf32", "c": 36}, {}),
+        ({"padding": 1, "dtype": "bf16", "c": 8, "epilogue": "relu(y + b[k]) + z[n,h,w,k]"}, {"columns": 128}),
+    ],
+    ids=str,
+)
+def test_convolutions_whose_pixels_come_by_the_copy_engine_are_exact(sizes, options):
+    epilogue = sizes.get("epilogue", "")
+    shape = dict(n=2, c=72, h=7, w=9, k=80, r=3, s=3, dtype="f16", filters="krsc") | sizes
+    shape.pop("epilogue", None)
+    problem = conv2d(**shape)
+    scheme = wgmma_scheme(fused(problem, epilogue) if epilogue else problem, **{"taps": "rs"} | options)
+    source = emit_scheme(scheme)
+    assert maker_of(scheme) == PASSES and source.maps[0].pixels and on_twin(scheme, source, seeds=(1, 2))
 
 
 def test_one_warp_copies_and_the_others_multiply():
@@ -113,7 +136,7 @@ def test_the_interpreter_misses_each_of_them(kind):
             np.testing.assert_array_equal(interpreted(scheme, changed), wanted)
 
 
-COPIES = r"copy_box_\dd|copy_async_\d+|cp_async_\w+|gather_16|store_shared_16"
+COPIES = r"copy_box_\dd|copy_pixels|copy_async_\d+|cp_async_\w+|gather_16|store_shared_16"
 CALLS = rf"__syncthreads|fence_proxy_async|mbarrier_\w+|{COPIES}|wgmma_\w+|\w+_sums"  # compilers alone need `pin`
 
 
@@ -163,6 +186,15 @@ def test_no_kernel_takes_more_registers_than_the_pipeline_had(groups, rows, colu
 
 
 @needs_nvrtc
+@pytest.mark.parametrize("groups, rows, columns, depth", LARGE, ids=str)
+def test_pixels_by_the_copy_engine_take_no_registers_of_those_who_multiply(groups, rows, columns, depth):
+    problem = conv2d(n=16, c=64, h=56, w=56, k=512, r=3, s=3, padding=1, dtype="f16", filters="krsc")
+    scheme = wgmma_scheme(problem, groups=groups, rows=rows, columns=columns, depth=depth, taps="rs")
+    ours = compile_cubin(emit_loops(scheme), "sm_90a")
+    assert ours.spilled == 0 and ours.registers <= OF_PIPELINE[rows * columns]
+
+
+@needs_nvrtc
 def test_an_epilogue_compiles_without_spills():
     problem = fused(matmul(m=4096, n=4096, k=4096, dtype="bf16"), "relu(y + bias[n]) + z[m,n]")
     for groups, rows, columns, depth in LARGE:
@@ -198,6 +230,11 @@ TEXT = "T(m,2)@block S(c) T(k,4) S(a, 3) S(b, 3) T(n,2)@warpgroup U(k,4) M(m64n6
             conv2d(n=1, c=64, h=8, w=16, k=64, r=1, s=1, dtype="f16", filters="krsc"),
             "T(nhw,2)@block S(y) T(rsc,1) S(x, 2) S(w, 2) T(k,1)@warpgroup U(rsc,4) M(nhw64k64rsc16)",
             "threads copy these tiles",
+        ),
+        (
+            conv2d(n=1, c=12, h=8, w=16, k=64, r=1, s=2, dtype="f16", filters="krsc"),
+            "T(nhw,2)@block S(y) T(r,1) T(s,2) T(c,1) S(x, 3) S(w, 3) T(k,1)@warpgroup U(c,4) M(nhw64k64c16)",
+            "with all taps of a row",
         ),
         (
             matmul(m=512, n=512, k=64, dtype="f16", transpose_b=True),

@@ -82,8 +82,9 @@ def survives(source, seeds=range(4)):
         return False
 
 
-def wgmma_scheme(problem, *, groups=(2, 1), rows=1, columns=64, depth=4):
-    m, n, k = ("nhw", "k", "rsc") if problem.op == "conv2d" else ("m", "n", "k")
+def wgmma_scheme(problem, *, groups=(2, 1), rows=1, columns=64, depth=4, taps=""):
+    """taps: those of a convolution that loops take one at a time, as for the copy engine."""
+    m, n, k = ("nhw", "k", "c" if taps else "rsc") if problem.op == "conv2d" else ("m", "n", "k")
     a, b, c = (problem.broadcast.name, problem.vector.name, problem.output.name)
     batch = f"T(l,{problem.extents['l']})@block " if "l" in problem.extents else ""
     part = 8 if problem.dtype == "tf32" else 16
@@ -91,7 +92,8 @@ def wgmma_scheme(problem, *, groups=(2, 1), rows=1, columns=64, depth=4):
     tiles = (-(-problem.extent(m) // (64 * rows * groups[0])), -(-problem.extent(n) // (columns * groups[1])))
     return parse(
         problem,
-        f"{batch}T({m},{tiles[0]})@block T({n},{tiles[1]})@block S({c}) T({k},{steps}) S({a}, "
+        f"{batch}T({m},{tiles[0]})@block T({n},{tiles[1]})@block S({c}) "
+        f"{''.join(f'T({tap},{problem.extents[tap]}) ' for tap in taps)}T({k},{steps}) S({a}, "
         f"{depth}) S({b}, {depth}) T({m},{groups[0]})@warpgroup T({n},{groups[1]})@warpgroup U({k},4) U({m},{rows}) "
         f"U({n},1) M({m}64{n}{columns}{k}{part})",
     )

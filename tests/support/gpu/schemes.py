@@ -147,6 +147,10 @@ _WARPGROUPS = {
         conv2d(n=1, c=8, h=4, w=3, k=12, r=3, s=3, padding=1, dtype="f16", filters="krsc"),
         "S(y) T(rsc,2) S(x, 3) S(w, 3) T(k,1)@warpgroup U(rsc,4) M(nhw64k64rsc16)",
     ),
+    "warpgroups, pixels by boxes": (
+        conv2d(n=2, c=8, h=5, w=4, k=12, r=2, s=2, padding=1, stride=2, dtype="f16", filters="krsc"),
+        "S(y) T(r,2) T(s,2) T(c,1) S(x, 2) S(w, 2) T(k,1)@warpgroup U(c,4) M(nhw64k64c16)",
+    ),
     "warpgroups, threads gather across": (
         matmul(m=9, n=13, k=190, dtype="bf16", transpose_a=True),
         "S(c) T(k,3) S(a, 3) S(b, 3) T(m,1)@warpgroup U(k,4) M(m64n64k16)",

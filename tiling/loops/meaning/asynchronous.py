@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 from operator import add
 
@@ -56,16 +56,34 @@ def _wait(statement: Wait, scope: Scope) -> None:
 
 def _copy_box(statement: CopyBox, scope: Scope) -> None:
     source, target = scope.arrays[statement.source.buffer], scope.arrays[statement.target.buffer]
-    begin, place = scope.at(statement.source.at), target.moved(target.name, scope.at(statement.target.at)).flat()
+    place = target.moved(target.name, scope.at(statement.target.at)).flat()
     row, chunk = statement.extents[-1], CHUNK // target.elements.itemsize
-    for number, at in enumerate(product(*map(range, statement.extents))):
-        there = tuple(map(add, begin, at))
+    for number, there in enumerate(_box(statement, scope)):
         inside = all(0 <= each < extent for each, extent in zip(there, source.elements.shape))
         given = source.read(there) if inside else source.elements.dtype.type(0)
         number ^= number // row % 8 * chunk if statement.swizzled else 0
         place.write((number,), FUNCTIONS[statement.function](given) if statement.function else given)
     size = math.prod(statement.extents) * target.elements.itemsize
     _mbarrier(statement.barrier, scope).arrive(scope.workers, 0, -size)
+
+
+def _box(statement: CopyBox, scope: Scope) -> Iterator[tuple[int, ...]]:
+    """The places of a box in its array, which may lie outside of it."""
+    begin = scope.at(statement.source.at)
+    if not statement.windows:
+        yield from (tuple(map(add, begin, at)) for at in product(*map(range, statement.extents)))
+        return
+    image, *pixel, channel = begin
+    number = image
+    for at, along in zip(pixel, statement.windows):
+        number = number * along.count + (at - along.first) // along.step
+    pixels, channels = statement.extents
+    for window, of_pixel in product(range(number, number + pixels), range(channels)):
+        there: tuple[int, ...] = (channel + of_pixel,)
+        for along in reversed(statement.windows):
+            window, turn = divmod(window, along.count)
+            there = (along.first + turn * along.step + along.tap.at(scope.numbers), *there)
+        yield (window, *there)
 
 
 def _open(statement: Open, scope: Scope) -> None:
