@@ -168,11 +168,11 @@ def page(
         "",
         f"At most {schemes} random valid schemes of each layer (seed {seed}), most of them poor, predicted and",
         f"measured {on_threads(threads)}; what this machine's store had measured before was not measured again.",
-        "Spearman's rank correlation is 1 for a model that ranks perfectly; the top-1 loss says how much slower the",
+        "Spearman's rank correlation is 1 for a model that ranks perfectly. The top-1 loss says how much slower the",
         "model's favourite of the sample is than the sample's fastest. Times are seconds at the peak measured beside",
-        "each. The traffic error is the median, over the first schemes of the sample, of how far the bytes",
-        "predicted into a cache are from those that the kernel's own addresses bring into a simulated one",
-        f"(least recently used, no prefetching), once it is warm{_counted(results)}.",
+        "each. The traffic error compares the bytes predicted into a cache with those that the kernel's own addresses",
+        "bring into a simulated one (least recently used, no prefetching), once it is warm. It is the median over the",
+        f"first schemes of the sample{_counted(results)}.",
         "",
         mean_sentence(results),
         "",
@@ -192,7 +192,7 @@ def page(
 def _counted(results: Sequence[ModelAccuracy]) -> str:
     """The caches whose bytes the CPU's own counters gave instead of the simulation."""
     levels = sorted({m.level for r in results for moved in r.moved for m in moved if m.counted})
-    return f"; of {' and '.join(levels)} from those that the CPU counted" if levels else ""
+    return f"; the CPU itself counted the bytes into {' and '.join(levels)}" if levels else ""
 
 
 def _figure(value: float | None, form: str, scale: float = 1) -> str:
