@@ -18,7 +18,7 @@ from graph.model.language import Branch, Copy, Loop, Step
 from tiling.problem import Problem
 from tiling.program.language import Reduce
 
-# What onnx 1.23.2's reference takes, counted in operations of a product, of which it makes 2e9 a second on a Zen 5.
+# What onnx 1.23.2's reference takes, counted in operations of a product: it makes 2e9 of them a second on a Zen 5.
 _NODE = 1 << 15  # 20 µs for a node, as 60,000 iterations of a small loop take
 _POINT = 16  # 8 ns a number of a map
 _REDUCED = 1 << 10  # 0.6 µs a number of a MaxPool, in Python; sums are faster, and AveragePool is slower, 2 µs

@@ -84,7 +84,7 @@ def lying_of(problem: Original) -> dict[str, str | int]:
 
 
 def _orders(product: Original, tensor: Tensor) -> tuple[str, str]:
-    """The usual order of an array's axes, and that of a transposed one."""
+    """The usual order of an array's axes, and the order of a transposed one."""
     plain, transposed = ("l" * ("l" in product.extents) + order for order in _ORDERS[tensor.name])
     return plain, transposed
 

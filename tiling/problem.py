@@ -44,10 +44,9 @@ class Problem:
     How these are read, and what becomes of the dims, is the matter of `tiling.arrays.access`.
 
     dot_group: how many numbers of the inputs are one element, whose products with those of another are summed as one
-    (`tiling.rewrite.dot_groups`); 0 where each number is an element.
-    origin: the problem of the same arrays, some of whose axes this one has fused (`tiling.rewrite.pointwise`); else
-    None.
-    flat_pixels: the flattened pixels of an image, where w counts them (`tiling.arrays.flat_pixels`); else None.
+    (`tiling.rewrite.dot_groups`); 0 where each number is an element. origin: the problem with the same arrays before
+    axes of them were fused (`tiling.rewrite.pointwise`); else None. flat_pixels: the flattened pixels of an image,
+    where w counts them (`tiling.arrays.flat_pixels`); else None.
     """
 
     op: str

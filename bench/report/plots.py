@@ -16,7 +16,7 @@ from bench.report.svg import INK, STYLE, inline, standing_alone
 # Okabe and Ito's colours, told apart by colour-blind readers and legible on white and on black; ours is the first.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#8c8c8c")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-PALE = 0.35  # opacity of what only the kernel alone reaches
+PALE = 0.35  # opacity of the part that the kernel alone reaches
 WIDTH = 11.5  # inches: a page's width on a screen, at a size where 9 points can be read
 FAR = 200.0  # percent of peak: images of a few pixels, all padding, have limits that would dwarf the bars
 CHARACTER = 0.09  # inches, of the widest letters

@@ -35,7 +35,7 @@ class LayerResult:
     skipped: (peer, reason). memory_bandwidth: bytes/s that one core reads, measured in the same process.
     search_seconds: from the start to the scheme. total_seconds: until everything was timed. algorithm: the requested
     one, "direct", "winograd" or "auto". On a GPU (`target` "cuda") a call's time is that of the device, the peak is its
-    tensor-core rate, and the bandwidth is that of a copy within it.
+    tensor-core rate, and the bandwidth is measured by a copy within it.
     """
 
     suite: str

@@ -1,4 +1,6 @@
-"""The kernel of a program with an anchor: the anchor's own kernel, between kernels of what comes before and after."""
+"""The kernel of a program with an anchor: the anchor's own kernel, between the kernels of the statements before and
+after.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Program:
 
     maps          arrays that are passed as tensor maps, not as pointers
     cluster       blocks of a cluster
-    persistent    the most blocks for each multiprocessor that are of use, each of which takes several tiles one after
+    persistent    the most blocks for each multiprocessor that are of use, where a block takes several tiles one after
                   the other; 0 where a launch needs the whole grid
     semaphores       split-K semaphores: words that are 0 before and after every launch; a pointer to them follows those
     to

@@ -88,7 +88,7 @@ def _fits(problem: Problem, schedule: LoopSchedule) -> bool:
 
 
 def _summed(problem: Problem) -> tuple[str, ...]:
-    """The summed dims. The first is the dim of which a step takes several points."""
+    """The summed dims. The first is the dim along which a step takes several points."""
     order = sorted(problem.reductions, key=lambda dim: dim in {w.tap for w in problem.windows})
     return tuple(order)
 

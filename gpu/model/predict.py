@@ -92,7 +92,7 @@ def predict(scheme: Scheme, device: Device) -> Prediction:
     step_latency = (1 if pipeline.tma else pipeline.unrolled[2]) * part_latency + _BARRIER_LATENCY
     step_latency += _gather_latency(pipeline)
     matrix = serial * pipeline.steps * flops / rate * cycle
-    # Blocks or takers of a multiprocessor, each of which drains a tile while the others multiply.
+    # Blocks or takers of a multiprocessor. Each drains a tile while the others multiply.
     workers = min(resident * takers, serial)
     drain = serial * _drain(pipeline) * cycle
     parts = (

@@ -81,7 +81,7 @@ def probes() -> tuple[Probe, ...]:
     return (*found, *tma_probes(words, floats))
 
 
-_SHARING = 64  # blocks, of which some run at the same time on every device
+_SHARING = 64  # blocks: on every device some of them run at the same time
 
 
 # Ends all blocks but the last one that takes a semaphore, for blocks of four warps and of one.
@@ -114,7 +114,7 @@ def _ldmatrix(call: str) -> str:
 
 
 def _copy(call: str, words: int) -> str:
-    """Every third copy is outside and fills zeros; two groups, of which the first is waited for first."""
+    """Every third copy is outside and fills zeros; the first of two groups is waited for first."""
     count = WORDS // words
     return (
         f"for (unsigned i = lane; i < {count}; i += 32) {{\n"

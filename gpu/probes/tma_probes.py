@@ -97,7 +97,7 @@ ROUNDED = {
         (0, 0, 0, 1, 0, 0),
     ),
 }
-# Maps that cover the output by two boxes, the second of which passes its edge.
+# Maps that cover the output by two boxes. The second one passes its edge.
 STORES = {
     2: _map((64, 64), (128,), (64, 48), array=2),
     3: _map((64, 8, 8), (128, 1024), (64, 6, 8), array=2),
@@ -151,7 +151,7 @@ def _store(rank: int) -> str:
 
 
 def _arrivals() -> str:
-    """Sixteen phases, each of which ends when all lanes have arrived."""
+    """Sixteen phases. Each ends when all lanes have arrived."""
     return (
         f"if (lane == 0)\n    mbarrier_init(shared + {BARRIER}, 32);\n__syncthreads();\n"
         f"for (unsigned p = 0; p < 16; ++p) {{\n    mbarrier_arrive(shared + {BARRIER});\n"

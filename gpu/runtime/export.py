@@ -95,7 +95,7 @@ def _context(source: Source) -> dict[str, object]:
 
 
 def _pointer(array: int, names: list[str], copied: Collection[int]) -> str:
-    """The address of what the kernel reads for an array: the caller's array, or the copy of it."""
+    """The address that the kernel reads for an array: that of the caller's array, or of the copy of it."""
     return f"&copied_{names[array]}" if array in copied else f"&{names[array]}"
 
 

@@ -142,7 +142,7 @@ def choose(ranked: Iterable[Prediction], problem: Problem, device: Device) -> tu
 
 
 def array_dtype(dtype: str) -> Any:
-    """The CuPy dtype of ours; of one that NumPy lacks that of ml_dtypes, which CuPy accepts."""
+    """The CuPy dtype of ours. Where NumPy lacks it, ml_dtypes has it, and CuPy accepts that."""
     if not FORMATS[dtype].named:
         return CUPY_DTYPES[dtype]
     try:

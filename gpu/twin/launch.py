@@ -76,7 +76,7 @@ class Twin:
         return Twin, (self.program,)  # what is loaded stays in its process
 
     def launch(self, *arrays: np.ndarray, seed: int = 0) -> Run:
-        """Launches once on arrays of bits, the last of which is the output. Raises TwinError with what is wrong.
+        """Launches once on arrays of bits. The last one is the output. Raises TwinError with what is wrong.
 
         The order of threads, the delays of copies and the number of multiprocessors follow from `seed`.
         """
@@ -96,7 +96,7 @@ class Twin:
         return Run(placed[-1], report.conflicts, report.loads)
 
     def _with_copies(self, arrays: list[np.ndarray], seed: int) -> list[np.ndarray]:
-        """The arrays that the program reads, with copies in place of those that are copied first."""
+        """The arrays that the program reads. An array that is copied first is replaced by its copy."""
         copies = self.program.copied
         if copies:
             room = np.zeros(copied_bytes(copies), np.uint8)

@@ -265,7 +265,7 @@ def _mapped(path: Path) -> np.ndarray:
 
 
 def _instead(folder: str | os.PathLike[str]) -> str:
-    """What to do where the folder is that of a kernel, whose record names the function and its problem."""
+    """What to do where the folder holds a kernel, whose record names the function and its problem."""
     with contextlib.suppress(OSError, ValueError, TypeError):
         if any(Path(folder).glob("*_example.c")):
             return ", but a kernel: load_kernel of the package search loads it"

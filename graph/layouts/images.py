@@ -43,7 +43,7 @@ def images_of(model: Model) -> frozenset[str]:
 
 
 def is_image(shape: Shape) -> bool:
-    """Whether it is the shape of an image of which both layouts are not the same memory."""
+    """Whether it is the shape of an image whose two layouts differ in memory."""
     return len(shape) == AXES and shape[1] > 1 and shape[2] * shape[3] > 1
 
 

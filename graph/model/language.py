@@ -27,7 +27,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Branch:
-    """Two blocks, of which a call computes one. condition: an array of one bool."""
+    """Two blocks. A call computes one of them. condition: an array of one bool."""
 
     condition: str
     then: tuple[Step, ...]

@@ -69,7 +69,7 @@ def _matches(pattern: object, value: Value, y: Value | None) -> Iterator[Value]:
 
 
 def _unordered(wanted: list[object], given: list[Value], y: Value | None) -> Iterator[Value]:
-    """The ways in which each value is one of those that are wanted. All functions here of several values commute."""
+    """The ways in which each value can be one of the wanted ones. All functions here of several values commute."""
     if not wanted:
         assert y is not None
         yield y

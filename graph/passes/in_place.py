@@ -145,7 +145,7 @@ def _seen_where_it_lies(model: Model, step: Step, parts: list[Part], output: str
 def _placed(
     model: Model, step: Step, parts: list[Part], output: str, columns: bool
 ) -> tuple[Model, tuple[Step, ...]] | None:
-    """The model where parts lie in the output, and the copies of those that cannot; None where no part can."""
+    """The model where parts lie in the output, with copies of the parts that cannot; None where no part can."""
     lying = [output, *(part.name for part in parts)]
     if not columns and any(model.memory(name) != model.arrays[name].shape for name in lying):
         return None  # what lies in longer rows is not whole

@@ -1,7 +1,7 @@
 """What is known of a machine that has measured nothing yet: the ranking of its kind that comes with the package.
 
 The files lie in `measured/`. A machine's own outcomes are in the database, and never mix with these: the first of its
-own ends the use of what came with the package.
+own ends the use of the ranking that came with the package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`python -m search.conv --suite NAME … --composition`: the microkernels that each layer's scheme is composed of.
 
 It is figure 6 of TTile's paper for any layers and machine. A layer's scheme is the choice of an earlier measured
-search, where there is one, else the model's, or that of a search of `--budget` seconds.
+search, where there is one. Else they are the model's, or those of a search of `--budget` seconds.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def as_json(found: Sequence[Composed]) -> dict[str, object]:
 
 
 def _parser(program: str) -> argparse.ArgumentParser:
-    parser = Parser(program, description="Shows of which microkernels the kernels of a suite are composed.")
+    parser = Parser(program, description="Shows the microkernels that the kernels of a suite are composed of.")
     parser.add_argument("--suite", nargs="+", required=True, metavar="NAME[:LAYER]", help="suites, or layers of them")
     parser.add_argument("--composition", action="store_true", required=True, help="what this command shows")
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")

@@ -218,7 +218,7 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
     parser = Parser(
         program,
         description="Finds, checks and explains a fast kernel for one problem. With --suite NAME … --composition it "
-        "shows of which microkernels a suite's kernels are composed: --suite NAME --help says more.",
+        "shows the microkernels that a suite's kernels are composed of: --suite NAME --help says more.",
         epilog="A GPU needs pip install 'tilewright[gpu]', and --cluster pip install 'tilewright[cluster]'.",
     )
     _add_problem(parser, shape_help)

@@ -33,7 +33,7 @@ class Costs:
     step: float = 1.0
     # The share of every part but the slowest that shows in the time (no unit).
     exposed: float = 0.1
-    # The same share between matrix instructions, each of whose loads waits for 16 lines. Fitted to 728 schemes of 19
+    # The same share between matrix instructions. Each of their loads waits for 16 lines. Fitted to 728 schemes of 19
     # layers in bf16 and int8 on Sapphire Rapids.
     in_tiles: float = 0.25
     # The same share of data that comes from beyond L2 without a prefetch (`tiling.loops.lowering.prefetch`).

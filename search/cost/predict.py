@@ -244,7 +244,8 @@ class Predictor:
         return (outputs + costs.drain + costs.tile + entries + control) * self._cycle
 
     def _pixels(self, scheme: Scheme, kernel: Microkernel, steps: float) -> float:
-        """Seconds of one visit for vectors of x that are read in place: those that lie in two lines, and their packing.
+        """Seconds of one visit for vectors of x that are read in place: for vectors that lie in two lines, and for
+        packing.
 
         The first visit to a panel packs it. Vectors of V bytes begin at multiples of g where planes do, so a share
         (V - g) / L of them crosses from one line of L bytes to the next.

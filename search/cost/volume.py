@@ -215,7 +215,7 @@ class Volumes:
     def _fits(self, level: int, found: tuple[CacheConflicts, ...]) -> list[bool]:
         """For each tensor, whether the sets of its tile hold the tile beside an even share of the other tensors.
 
-        Where a tile shares few sets, an average of the others below one line means that most of those sets hold no line
+        Where a tile shares few sets, an average of the others below one line means that most of their sets hold no line
         of the others. So only whole lines of the others count there.
         """
         ways = self._caches[level].ways

@@ -306,7 +306,7 @@ def kernel_for(
     budget: float = DEFAULT_BUDGET,
     doubtful: Callable[[str], None] = _warned,
 ) -> CpuKernel | GpuKernel | TwinKernel:
-    """The kernel for any problem in the dtypes of a target: an earlier choice, or that of a new search.
+    """The kernel for any problem in the dtypes of a target, by an earlier choice or by a new search.
 
     doubtful: is given a sentence where the choice is in doubt, since other programs ran while it was made.
     """

@@ -28,7 +28,7 @@ def with_strips(scheme: Scheme, largest: float) -> tuple[Scheme, ...]:
 
 
 def _staged(scheme: Scheme) -> Iterator[Scheme]:
-    """The scheme with S(x) inside its outermost loops over images and pixels, the last of which may be split."""
+    """The scheme with S(x) inside its outermost loops over images and pixels. The last of these loops may be split."""
     problem, specifiers = scheme.problem, scheme.specifiers
     outside = (problem.row_dims[0], PIXELS)
     before: list[Tile] = []

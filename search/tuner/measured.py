@@ -24,7 +24,7 @@ class Measured:
 
     @property
     def counted(self) -> tuple[Timing, ...]:
-        """The visits that count: those that nobody disturbed, or all where there are none."""
+        """The visits that count: the undisturbed ones, or all where there are none."""
         return tuple(visit for visit in self.visits if not visit.disturbed) or self.visits
 
     @property

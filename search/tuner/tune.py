@@ -93,13 +93,13 @@ def tune(
     """Measures up to `trials` candidates in about `budget` seconds and chooses one. Raises TuningError.
 
     measure(scheme, seconds, patience) gives a timing, or the reason why there is none within `patience` seconds. One
-    that is in doubt is repeated, once a batch later and up to ROUNDS times in the finals.
-    prepare(schemes, patience) compiles at most `batch` schemes. It gives by text the reasons of schemes that fail,
-    which are out, and the timings of schemes that were already measured.
-    known: earlier outcomes by text, which do not count as trials. A scheme with a known timing is measured again only
-    in the finals. A scheme that is known to fail is left out, unless all known outcomes are failures: then the machine
-    was at fault, and all are tried again. incumbent: the text that an earlier search chose. progress(stage) hears of
-    each step. A KeyboardInterrupt ends the search with the best scheme so far, if there is one.
+    that is in doubt is repeated, once a batch later and up to ROUNDS times in the finals. prepare(schemes, patience)
+    compiles at most `batch` schemes. It gives, by text, why schemes fail, which are then left out, and the timings of
+    schemes that were measured before. known: earlier outcomes by text, which do not count as trials. A scheme with a
+    known timing is measured again only in the finals. A scheme that is known to fail is left out, unless all known
+    outcomes are failures: then the machine was at fault, and all are tried again. incumbent: the text that an earlier
+    search chose. progress(stage) hears of each step. A KeyboardInterrupt ends the search with the best scheme so far,
+    if there is one.
     """
     search = _Search(measure, prepare, clock, clock() + budget, batch)
     timings = {text: found for text, found in (known or {}).items() if isinstance(found, Timing)}

@@ -50,7 +50,7 @@ def unsupported_reason(problem: Problem) -> str | None:
 
 
 def passes_gaps(problem: Problem) -> bool:
-    """Whether a dim counts flattened pixels of which some are not pixels of y."""
+    """Whether a dim counts flattened pixels, some of which are not pixels of y."""
     return problem.flat_pixels is not None and problem.extents[problem.flat_pixels.dim] > problem.flat_pixels.pixels
 
 

@@ -14,7 +14,7 @@ Read in this order:
     rewrite    the changes that passes share
     lanes      which lanes of its operands an instruction brings together
     passes     what a pass is, and a kernel after each of a list
-    quotients  quotients of what is never negative
+    quotients  quotients of numbers that are never negative
     listing    a kernel of any form as pseudo-code
     lowering/  from a scheme to loops
     meaning/   what loops of any form compute

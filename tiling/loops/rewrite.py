@@ -113,7 +113,7 @@ def with_own_values(statement: Statement, change: ChangeOperand) -> Statement:
 
 
 def with_buffers(statement: Statement, names: Mapping[str, str]) -> Statement:
-    """The statement with other buffers in place of those that have such a name, also in the statements inside."""
+    """The statement with other buffers in place of the named ones, also in the statements inside."""
 
     def renamed(operand: Operand) -> Operand | None:
         if isinstance(operand, (Load, Address, Stride)) and operand.buffer in names:

@@ -17,7 +17,7 @@ WHOLE, FRACTION = "whole", "fraction"  # of numbers in the text, which take the 
 
 
 def given_by(statement: Statement, dtypes: Mapping[str, str]) -> str:
-    """The dtype of the array that a statement assigns, if it declares none. dtypes: those of what it reads."""
+    """The dtype of the array that a statement assigns, if it declares none. dtypes: those of all arrays it reads."""
     found = dtype_in(statement.expression, dtypes)
     if isinstance(statement.value, Reduce):
         found = _reduced(statement.value.kind, found)

@@ -71,7 +71,7 @@ def _without(dims: list[str], axes: Shape) -> list[str]:
 
 
 def _along(x: Shape, axes: Shape, text: str, *inputs: str) -> Row:
-    """A text with the fields all, rest and over: every dim, those that are not reduced over, and those that are."""
+    """A text with the fields all, rest and over: every dim, the dims that stay, and the dims that are reduced over."""
     dims = _dims(x)
     rest = _without(dims, axes)
     over = [dim for dim in dims if dim not in rest]

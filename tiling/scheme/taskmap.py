@@ -95,7 +95,7 @@ def spatial(*shape: int) -> TaskMap:
 
 
 def looped(*counters: tuple[str, int]) -> tuple[str, ...]:
-    """The names of those counters that have a loop of `TaskMap.loops`: they count further than one."""
+    """The names of the counters that have a loop in `TaskMap.loops`: those that count further than one."""
     return tuple(name for name, count in counters if count > 1)
 
 

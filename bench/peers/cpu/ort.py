@@ -19,7 +19,7 @@ _IR_VERSION = 8
 
 
 class OnnxRuntime(Peer):
-    """A model of one node, and of those of an epilogue, which the session fuses. Weights are constants, so they are
+    """A model of one node and the nodes of an epilogue, which the session fuses. Weights are constants, so they are
     packed when the session is made.
 
     The CPU provider takes float32 convolutions in NCHW only. It reorders to blocks of channels and back within each

@@ -38,7 +38,8 @@ from tiling.text.shapes import problem_of
 SAMPLE_SECONDS = 0.001
 PEAK_SECONDS = 0.004
 TOLD_SAMPLES = 10  # samples a turn of a kernel alone, as its library reports them
-# Larger than the last cache by this factor, a buffer that is read leaves nothing of what a call used in any cache.
+# A buffer that is larger than the last cache by this factor, and is read, pushes everything that a call used out of all
+# caches.
 SWEEP = 2
 _MOST_BUFFER_BYTES = 256 << 20  # beyond every last cache but those of servers that share it among dozens of cores
 _BANDWIDTH_SECONDS = 0.05

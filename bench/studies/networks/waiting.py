@@ -25,7 +25,7 @@ from graph.calls.compiled import load_model
 # The limit of each, in seconds and bytes. The time to read the weights is added to the limit of a process.
 COLD, LOADED, FIRST = 60.0, 0.2, 0.1
 LIBRARY, BESIDE = 2_000_000, 20_000_000
-_TIMES = 9  # processes, of which the median counts
+_TIMES = 9  # processes; the median counts
 _COMPILE = """
 import ast, sys
 from graph import ModelError

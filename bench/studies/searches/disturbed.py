@@ -37,8 +37,8 @@ from tiling.problem import Problem
 from tiling.text.shapes import chosen
 
 SHAPES = ("yolo9000:Y2", "yolo9000:Y23", "resnet18:R2", "resnet18:R12")
-# Seconds for which the other program takes every core, and for which it then rests: longer than a visit of a scheme, so
-# that whole visits are disturbed, and shorter than a search.
+# How many seconds the other program takes every core, and how many it then rests. Both are longer than a visit of a
+# scheme, so that whole visits are disturbed, and shorter than a search.
 ON, OFF = 0.4, 0.4
 # Turns in which the choices are compared at the end, and the seconds of one.
 TURNS, TURN_SECONDS = 7, 0.2

@@ -96,9 +96,9 @@ def program_header(
 ) -> str:
     """The header of a program's kernel.
 
-    program, arrays: the lines that say what it computes, and of what. numbers: (name, largest value) of its extents.
-    scratch: bytes that SYMBOL_run asks for at most.
-    parameters, run: the parameters of SYMBOL and of SYMBOL_run; extents come last. reports: SYMBOL may return 1.
+    program, arrays: the lines that say what it computes, and from which arrays. numbers: (name, largest value) of its
+    extents. scratch: bytes that SYMBOL_run asks for at most. parameters, run: the parameters of SYMBOL and of
+    SYMBOL_run; extents come last. reports: SYMBOL may return 1.
     """
     extents = bool(numbers)
     text: str = TEMPLATES.get_template("program.h.j2").render(

@@ -35,9 +35,9 @@ ROWS = (4, 2)
 # The most accesses to elements in a row. In longer rows waiting is a small part, and several rows at once are several
 # streams from memory: layer norm of 768 columns gained 7 %, softmax of 512 lost 1 to 20 %, RMS norm 6 to 19 %.
 MOST_ELEMENTS = 4096
-# The same for rows of which two sums across lanes wait for each other and which hold no array: these wait longer. Layer
-# norm by four rows on a Zen 5: 7.7 us for 9.0 with 128 rows of 768, 37.1 for 40.3 with 512, 142 for 155 with 2048; but
-# with 8192 rows of 1024, which no cache holds, 2382 for 1679, and 21.3 for 19.0 where a row has 3136.
+# The same for rows in which two sums across lanes wait for each other, and which hold no array: these wait longer.
+# Layer norm by four rows on a Zen 5: 7.7 us for 9.0 with 128 rows of 768, 37.1 for 40.3 with 512, 142 for 155 with
+# 2048; but with 8192 rows of 1024, which no cache holds, 2382 for 1679, and 21.3 for 19.0 where a row has 3136.
 MOST_CHAINED = 16384
 # The most elements of an array whose rows lie between the two limits: several streams from memory take longer than one.
 MOST_IN_CACHE = 1 << 21

@@ -14,8 +14,8 @@ from tiling.loops.language import Alloc, Body, Buffer, Kernel, Statement
 from tiling.loops.walk import walk, with_blocks
 from tiling.program.dtypes import WIDTH
 
-# The most bytes of one array on a stack, and of all arrays. A thread's stack has at least 2 MB, of which a caller may
-# have used most. A longer row does not stay in L1 or L2 anyway.
+# The most bytes of one array on a stack, and of all arrays. A thread's stack has at least 2 MB. A caller may have used
+# most. A longer row does not stay in L1 or L2 anyway.
 ON_STACK, ALL_ON_STACK = 1 << 16, 1 << 18
 
 

@@ -11,9 +11,9 @@
                                                                  …
                                                                  tile_store(t: tmm0, p: acc, step: acc by [1, 0, 0])
 
-A tile register of x holds a run: rows that lie equally far apart in x, and of which a tap reaches all or none. The
-finished sums go to the array `acc` in L1. Stores read vectors there, so epilogues work on vectors. The next pass,
-`shape_tiles`, gives the registers their shapes.
+A tile register of x holds a run: rows that lie equally far apart in x. A tap reaches all of them or none. The finished
+sums go to the array `acc` in L1. Stores read vectors there, so epilogues work on vectors. The next pass, `shape_tiles`,
+gives the registers their shapes.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _Tiler:
         tiles = tuple(Alloc(register) for register in self.shapes)
         in_memory = Alloc(replace(self.sums, memory="stack"))
         body = self.body(tuple(s for s in self.function.body if not isinstance(s, Alloc)))
-        # A tile of which no point is an output stores nothing.
+        # A tile without an output stores nothing.
         stores = next((place for place, s in enumerate(body) if self.stores_outputs(s)), len(body))
         body = (*body[:stores], *self.moved(self.instructions.store), *body[stores:])
         return replace(self.function, body=(in_memory, *tiles, *body))

@@ -89,7 +89,7 @@ def emit_launch(kernel: Kernel, loop: For, symbol: str, blocks: int = 1) -> tupl
 
 
 def _guarding(launch: For) -> set[str]:
-    """The variables of workers of which only the first ones take part in some loop."""
+    """The variables of those workers whose first ones alone take part in some loop."""
     loops = [s for s in walk(launch.body) if isinstance(s, For) and s.name in _NUMBER_OF and s.kind != "serial"]
     most = {MEMBER: 32, THREAD: threads_of(launch), WARP: threads_of(launch) // 32}
     return {loop.name for loop in loops if loop.stop.offset < most.get(loop.name, 0)}

@@ -25,7 +25,7 @@ from tiling.loops.language import (
 )
 from tiling.loops.walk import walk
 
-PARTS = "parts"  # the axis of registers that hold all parts of a step, of which two are needed at once
+PARTS = "parts"  # the axis of registers that hold all parts of a step; two parts are needed at once
 # What a thread needs besides sums and words: addresses, conditions, counters. ptxas has the last word.
 _OTHERS = 48
 # The same where a warp of its own copies, and wgmma reads the tiles: NVRTC 13.0 takes 22 to 26 beside the sums.

@@ -11,8 +11,8 @@
     …
     acc[…] += from_bf16(X_tile[…]) * from_bf16(W_tile[…])
 
-A tile has an axis for each dim of the scheme of which it has several points. So the tile of a convolution is that of a
-product: its rows are pixels, and it sums over taps with channels. Neighbours in the array are neighbours in the tile.
+A tile has an axis for each dim of the scheme along which it has several points. So the tile of a convolution is that of
+a product: its rows are pixels, and it sums over taps with channels. Neighbours in the array are neighbours in the tile.
 Elements on padding or beyond an edge are 0. Numbers keep their dtype: f32 are rounded to tf32 when lanes load them.
 """
 

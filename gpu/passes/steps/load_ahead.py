@@ -110,7 +110,7 @@ def _at_once(work: Work) -> Body:
 
 
 def _of_all_parts(work: Work) -> Work:
-    """The work with registers for the words of all parts, of which two are needed at once."""
+    """The work with registers for the words of all parts. Two parts are needed at once."""
     return replace(work, held=work.count)
 
 

@@ -26,8 +26,8 @@
       mma_m16n8k16_f16(to: acc + […], a: X_part + [warp, lane, m_u / 16, 0], b: …)
 
 Right after the barrier the matrix units have nothing to do until the first words are there. The pass applies to steps
-of a ring that `load ahead` leaves: those of one part, and those for whose words of two parts there are no registers.
-Source: the order of a step in CUTLASS.
+of a ring that `load ahead` leaves: steps of one part, and steps without registers for the words of two parts. Source:
+the order of a step in CUTLASS.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Placed:
             self.case.check(from_device(self.problem, output))
 
     def outside(self, output: Any) -> int:
-        """The number of elements to look at more closely: those outside the limits, and those that are no number."""
+        """The number of elements to look at more closely: elements outside the limits, and NaN."""
         return outside(self.problem.output_dtype, output, self.low, self.high)
 
 

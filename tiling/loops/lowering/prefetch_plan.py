@@ -1,4 +1,4 @@
-"""The plan of what the register tiles of a scheme prefetch, as data. Pass and model read it.
+"""What the register tiles of a scheme prefetch, as data. Pass and model read this plan.
 
     plan_prefetches(scheme) -> (Plan, …)        one of each register tile
     prefetched(plans) -> {"w", …}               what all tiles bring to L2

@@ -4,7 +4,7 @@ Read in this order:
 
     functions     what the functions of values mean
     workers       who is at work, and who has waited for whom
-    memory        arrays, every access of which is checked
+    memory        arrays whose every access is checked
     roles         two roles of warps, side by side
     prefetches    which cache lines are prefetched
     instructions  the lanes of an instruction, all at once

@@ -41,7 +41,7 @@ def side_by_side(loop: For, scope: Scope) -> bool:
 
 
 def read_all(node: Load, scope: Scope) -> np.ndarray | None:
-    """The lanes of a register, or of what else has them as its last dim; None where they must be read in turn."""
+    """The lanes of a register, or of another value whose last dim they are; None where they must be read in turn."""
     lanes = _counted(0, scope.arrays[node.buffer].elements.shape[-1], 1)
     try:
         found: np.ndarray = _value(node, {**scope.numbers, "lane": lanes}, scope)

@@ -27,7 +27,7 @@ class _Stopped(Exception):
 
 
 class _Beside:
-    """One thread for each part, of which one at a time is at work."""
+    """One thread for each part. One at a time is at work."""
 
     def __init__(self, parts: Sequence[Callable[[], None]], workers: Workers) -> None:
         self.workers, self.group = workers, workers.now

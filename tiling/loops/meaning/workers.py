@@ -16,7 +16,7 @@ Written = tuple[Worker, int]  # by whom, and after how many waits
 Action = Written
 Place = tuple[str, tuple[int, ...]]  # an array, and an index of it
 
-THREADS = ("core", "thread", "lane")  # kinds of which each worker is one thread
+THREADS = ("core", "thread", "lane")  # kinds whose workers are single threads
 GROUPS = {"warp": "block", "thread": "block", "lane": "warp"}  # whose workers of a kind wait for each other
 
 

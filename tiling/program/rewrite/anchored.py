@@ -41,7 +41,7 @@ class Anchored:
 def anchored(program: Sized, dtypes: tuple[str, ...] = ("f32",), ahead: frozenset[str] = frozenset()) -> Anchored | str:
     """The program around its anchor; else a sentence that says why rules decide its loops.
 
-    dtypes: those for which the machine has kernels of problems. ahead: inputs that a caller packs once for many calls.
+    dtypes: the machine has kernels of problems in these. ahead: inputs that a caller packs once for many calls.
     """
     if program.runtime:
         return f"{' '.join(program.runtime)}: a scheme is chosen for one extent, and every call has another"

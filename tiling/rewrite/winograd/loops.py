@@ -60,7 +60,7 @@ def with_product(around: Kernel, product: Kernel) -> Kernel:
     """The loops around the products and the product, in any of their forms, as one kernel.
 
     Its W holds what the product reads as W, point by point. To `product` a row of V is a matrix VP, of W one UP, of M
-    one MP: the elements lie in rows of their own, of which the tiles know the strides.
+    one MP: the elements lie in rows of their own, whose strides the tiles know.
     """
     names = {array: name for array, (name, _, _) in _OF_POINT.items()}
     elements = next(prod(buffer.shape) for buffer in product.arrays if buffer.name == "W")
