@@ -102,6 +102,7 @@ def told(options: argparse.Namespace) -> str:
         "compile_seconds": compiled,
         "seconds": median_seconds(model),
         "threads": options.threads,
+        "layouts": model.layouts,
         "steps": _steps(model) if options.explain or options.json else [],
         "emitted": [str(path) for path in written],
     }
@@ -182,6 +183,8 @@ def _report(facts: dict[str, object]) -> str:
             f"shares    {100 * products / whole_:.0f} % of the time in products, {100 * tuned / whole_:.0f} % in tuned "
             "kernels"
         )
+    if steps and facts["layouts"]:
+        lines.append(f"layouts   {facts['layouts']}")
     for step in steps:
         taken = step["seconds"]
         speed = f", {step['flops'] / taken / 1e9:.0f} GFLOP/s" if step["flops"] and taken else ""

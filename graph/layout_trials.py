@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +36,14 @@ LEAST_GAIN = 0.01
 Last = frozenset[int]
 
 
+@dataclass(frozen=True)
+class Layouts:
+    """The steps that keep channels last, and in sentences how that was chosen."""
+
+    last: Last
+    account: str
+
+
 def faster_layouts(
     graph: Model,
     first: Last,
@@ -45,8 +53,8 @@ def faster_layouts(
     trying: Trials,
     budget: float,
     progress: Callable[[Stage], None],
-) -> Last:
-    """The steps that keep channels last, after about `budget` seconds. They are kept where all that matters was timed.
+) -> Layouts:
+    """The layouts after about `budget` seconds. They are kept where all that matters was timed.
 
     first: those to begin with. variant: gives the model in these layouts. Raises what compiling raises, StoreError and
     WorkerError.
@@ -56,26 +64,39 @@ def faster_layouts(
     try:
         (seconds,) = best.beside([], LEAST_TURNS)
     except CandidateError:
-        return first  # tuning says so
+        # Tuning says why.
+        return Layouts(first, "the model could not be timed, so they are those of the least sum of the seconds below")
+    ended = "the budget ended the search, and the next one goes on"
+    slower: list[str] = []
     turns, longest = turns_for(float(np.median(seconds.sum(axis=1)))), time.monotonic() - began
     while (spent := time.monotonic() - began) + longest < budget:
         progress(Stage(f"layouts: {plural(len(tried), 'variants')} timed", round(spent), round(budget)))
         last = channels_last(graph, replace(costs, hope=HOPE))
         if last in tried:
             times.keep_layouts(graph, best.last)
+            ended = "the search came to its end"
             break
         tried.add(last)
         try:
             other = _Timed(last, variant(last), trying, times)
             after, before = other.beside([best], turns)
-        except (CandidateError, CompileError):
+        except (CandidateError, CompileError) as error:
+            ended = f"a variant that does not work ended the search: {error}"
             break  # the best one so far works
-        if np.median(after.sum(axis=1) / before.sum(axis=1)) < 1 - LEAST_GAIN:
-            best, other = other, best
+        ratio = float(np.median(after.sum(axis=1) / before.sum(axis=1)))
+        if ratio < 1 - LEAST_GAIN:
+            best, other, ratio = other, best, 1 / ratio
+        slower.append(f"{ratio:.2f} times as long with {_steps(other.last)} as with {_steps(best.last)}")
         trying.dropped(other.folder)
         longest = max(longest, time.monotonic() - began - spent)
     trying.dropped(best.folder)
-    return best.last
+    compared = f". In turns, the whole model took {', then '.join(slower)}" if slower else ""
+    timed = f"{plural(1 + len(slower), 'variants')} of the model timed"
+    return Layouts(best.last, f"{timed}; {ended}{compared}")
+
+
+def _steps(last: Last) -> str:
+    return f"channels last in {plural(len(last), 'steps')}"
 
 
 class _Timed:

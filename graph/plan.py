@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 ALGORITHMS = ("direct", "auto")
 # Layouts are timed for this share of a budget of at least so many seconds.
 _FOR_LAYOUTS, _WORTH_LAYOUTS = 1 / 3, 6.0
+# How layouts were chosen where no model was timed.
+AS_KEPT = "those of an earlier search in whole models, which came to its end; no model was timed now"
+AS_PREDICTED = "those of the least sum of the seconds below; no model was timed, as --budget does"
 MODELS = "whole models need onnx: pip install 'tilewright[models]'"
 
 
@@ -165,12 +168,14 @@ class Plan:
         variant = cache(lambda last: Variant(graph, last, kernels, choices, self.function))
         kept, left = times.layouts(graph), self.budget
         last = channels_last(graph, costs) if kept is None else kept
+        account = AS_PREDICTED if kept is None else AS_KEPT
         made = variant(last).compiled({}, self.progress)
         if self.tune == "measure" and kept is None and priced(graph) and left >= _WORTH_LAYOUTS:
             began = time.monotonic()
             with trials(kernels.backend.environment) as trying:
                 share = left * _FOR_LAYOUTS
-                last = faster_layouts(graph, last, costs, variant, times, trying, share, self.progress)
+                found = faster_layouts(graph, last, costs, variant, times, trying, share, self.progress)
+            last, account = found.last, found.account
             made = variant(last).compiled({})
             left -= time.monotonic() - began
         chosen = variant(last)
@@ -181,7 +186,7 @@ class Plan:
             begun = {problem: backend.parsed(backend.problem(problem), made[problem].scheme) for problem in steps}
             best = tuned(kernels, steps, begun, others, lambda f: chosen.files(chosen.compiled(f)), left, self.progress)
             made = chosen.compiled(best)
-        return CompiledModel.of_files(chosen.files(made, costs))
+        return CompiledModel.of_files(chosen.files(made, costs, account if priced(graph) else ""))
 
     @property
     def function(self) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any  # schemes
 
-from graph.layouts.choice import told
 from graph.layouts.costs import Costs
+from graph.layouts.explain import told
 from graph.layouts.rewrite import with_layouts
 from graph.library.build import files_of
 from graph.library.kernels import Kernel, Kernels, Work, products_of
@@ -63,11 +63,11 @@ class Variant:
         """The kernels with these schemes; of the other products with those to begin with."""
         return self.kernels.compiled(works_of(self.graph), {**self.schemes, **schemes}, progress)
 
-    def files(self, made: Mapping[Work, Kernel], costs: Costs | None = None) -> Mapping[str, bytes]:
-        """The files with these kernels. costs: what to say about layouts."""
+    def files(self, made: Mapping[Work, Kernel], costs: Costs | None = None, layouts: str = "") -> Mapping[str, bytes]:
+        """The files with these kernels. costs: what to say about the layouts of steps. layouts: how all were chosen."""
         tuned = frozenset(problem for problem in self.chosen if self._is_tuned(problem, made[problem]))
-        layouts = told(self.plan, self.laid, costs) if costs else {}
-        return files_of(self.graph, library(self.graph, made, self.name), made, tuned, layouts)
+        of_steps = told(self.plan, self.laid, self.last, costs) if costs else {}
+        return files_of(self.graph, library(self.graph, made, self.name), made, tuned, of_steps, layouts)
 
     def _is_tuned(self, problem: Problem, kernel: Kernel) -> bool:
         kept = in_models.chosen(self.kernels.of(problem.dtype), problem)

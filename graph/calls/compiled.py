@@ -60,6 +60,7 @@ class CompiledModel:
         self.inputs = tuple(Argument(name, dtype, tuple(shape)) for name, dtype, shape in record["inputs"])
         self.outputs = tuple(Argument(name, dtype, tuple(shape)) for name, dtype, shape in record["outputs"])
         self.explained = tuple(Explained(**each) for each in record["explained"])
+        self.layouts: str = record.get("layouts", "")  # how they were chosen; "" in folders of earlier versions
         self.arena_bytes, self.arena_least = record["arena_bytes"], record["arena_least"]
         self.weight_bytes: int = record["weight_bytes"]
         self._files = dict(files)

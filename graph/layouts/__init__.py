@@ -6,5 +6,6 @@ Read in this order:
     costs    seconds: measured where they are known, else predicted
     cut      the least sum of seconds
     choice   the steps that keep channels last
+    explain  what that takes, for readers
     rewrite  the model with these layouts
 """

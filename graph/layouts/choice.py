@@ -14,7 +14,6 @@ from graph.layouts.costs import Costs
 from graph.layouts.cut import NEVER, Cut
 from graph.layouts.images import (
     AXES,
-    LAYOUT,
     TO_FIRST,
     TO_LAST,
     conversion,
@@ -51,8 +50,11 @@ def priced(model: Model) -> list[Problem]:
 
 def channels_last(model: Model, costs: Costs) -> frozenset[int]:
     """The numbers of the steps that keep channels last in the layouts that take the least time."""
-    if not any(map(is_free, model.steps)):
-        return frozenset()
+    return cut_of(model, costs).last() if any(map(is_free, model.steps)) else frozenset()
+
+
+def cut_of(model: Model, costs: Costs) -> Cut:
+    """What the steps of a model take in either layout, and what lies between steps of different ones."""
     choice = _Choice(model, costs)
     for number, step in enumerate(model.steps):
         if isinstance(step.work, Sized):
@@ -61,26 +63,7 @@ def channels_last(model: Model, costs: Costs) -> frozenset[int]:
             assert isinstance(step.work, Problem)
             choice.convolution(number, step, step.work)
     choice.conversions()
-    return choice.cut.last()
-
-
-def told(graph: Model, laid: Model, costs: Costs) -> dict[tuple[str, ...], str]:
-    """For readers: what the convolutions and conversions of a model in its layouts take, by the step's outputs.
-
-    Those of convolutions are ordered by x and w too: a convolution that takes a map in later writes what the map wrote.
-    """
-    compared, found = frozenset(priced(graph)), {}
-    for step in laid.steps:
-        work = step.work
-        if isinstance(work, Problem) and work in compared:
-            works = in_layout(work, "nchw"), in_layout(work, "nhwc")
-            pair = costs.pair(works, (costs.predicted(works[0]), costs.predicted(works[1])))
-            sides = zip(("first", "last"), works, pair)
-            text = ", ".join(f"channels {side} {costs.told(each, taken)}" for side, each, taken in sides)
-            found[step.outputs] = found[step.inputs[:2]] = text
-        elif isinstance(work, Sized) and step.node == LAYOUT:
-            found[step.outputs] = f"a conversion {costs.told(work, costs.of(work, _moving(work.inputs[0])))}"
-    return found
+    return choice.cut
 
 
 class _Choice:
@@ -105,7 +88,7 @@ class _Choice:
         fixed = sum(taken for name, taken in slower.items() if root(name) not in images)
         first = form(self.model, images, step, False, lambda name: False)
         last = form(self.model, images, step, True, images.__contains__)
-        least = 0.0 if is_copy(last) else sum(map(_moving, (*work.inputs, *work.assigned)))
+        least = 0.0 if is_copy(last) else sum(map(moving, (*work.inputs, *work.assigned)))
         turns = turns_to_last(work)
         guesses = least + windows + fixed * turns, least + fixed * (not turns)
         taken = self.costs.pair((first, last), guesses)
@@ -152,10 +135,11 @@ class _Choice:
 
     def moving(self, name: str) -> float:
         """The predicted seconds of a conversion of the array in whose memory this one lies."""
-        return _moving(self.model.arrays[self.model.root(name)])
+        return moving(self.model.arrays[self.model.root(name)])
 
 
-def _moving(array: Array) -> float:
+def moving(array: Array) -> float:
+    """The predicted seconds of a conversion of an array."""
     return WIDTH[stored(array.dtype)] * prod(array.shape) / RATE
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -47,11 +47,19 @@ class Cut:
 
     def last(self) -> frozenset[int]:
         """The steps with channels last where the sum is least; of several such sets the smallest."""
-        places = list(self.capacities)
-        units = [min(round(cost / _UNIT), _MOST) for cost in self.capacities.values()]
-        rows, columns = zip(*places)
-        graph = csr_array((np.array(units, np.int32), (rows, columns)), (self.size, self.size))
+        graph = self._graph(self.capacities)
         left = graph - maximum_flow(graph, self.count, self.first).flow
         left.eliminate_zeros()
         reached = breadth_first_order(left, self.count, return_predecessors=False)
         return frozenset(int(step) for step in reached if step < self.count)
+
+    def least(self, decided: Mapping[int, bool]) -> float:
+        """The least sum of seconds where some steps have channels last, or do not."""
+        places = {step: (self.count, step) if last else (step, self.first) for step, last in decided.items()}
+        graph = self._graph({**self.capacities, **dict.fromkeys(places.values(), NEVER)})
+        return float(maximum_flow(graph, self.count, self.first).flow_value) * _UNIT
+
+    def _graph(self, capacities: Mapping[tuple[int, int], float]) -> csr_array:
+        rows, columns = zip(*capacities)
+        units = [min(round(cost / _UNIT), _MOST) for cost in capacities.values()]
+        return csr_array((np.array(units, np.int32), (rows, columns)), (self.size, self.size))

@@ -55,11 +55,12 @@ def files_of(
     made: Library,
     kernels: Mapping[Work, Kernel],
     tuned_: frozenset[Problem],
-    layouts: Mapping[tuple[str, ...], str],
+    of_steps: Mapping[tuple[str, ...], str],
+    layouts: str,
 ) -> dict[str, bytes]:
     """The files of a compiled model, by name. Raises as compiling.
 
-    tuned_: the products whose kernels tuning chose. layouts: what layouts take (`told`).
+    tuned_: the products whose kernels tuning chose. of_steps: what layouts take (`told`). layouts: how they were found.
     """
     shared = _compiled(made)
     record = {
@@ -67,7 +68,8 @@ def files_of(
         "fingerprint": made.fingerprint,
         "inputs": [[array.name, array.dtype, list(array.shape)] for array in made.inputs],
         "outputs": [[array.name, array.dtype, list(array.shape)] for array in made.outputs],
-        "explained": [asdict(each) for each in explained(model, kernels, tuned_, layouts)],
+        "explained": [asdict(each) for each in explained(model, kernels, tuned_, of_steps)],
+        "layouts": layouts,
         "arena_bytes": made.arena.bytes,
         "arena_least": made.arena.least,
         "weight_bytes": made.weight_bytes,

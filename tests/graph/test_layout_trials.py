@@ -16,7 +16,7 @@ from graph.layout_trials import HOPE, faster_layouts
 from graph.layouts.choice import RATE, channels_last, priced
 from graph.layouts.costs import Costs
 from graph.library.times import Times, digest
-from graph.plan import Plan
+from graph.plan import AS_PREDICTED, Plan
 from graph.variant import Variant
 from search.flow import in_models
 from tests.support.models.onnx_models import model, whole
@@ -47,7 +47,7 @@ class Unwritten(Variant):
     def compiled(self, schemes, progress=None):
         return {}
 
-    def files(self, made, costs=None):
+    def files(self, made, costs=None, layouts=""):
         return {"variant": self}
 
 
@@ -106,7 +106,9 @@ class Search:
     def run(self, budget=60.0):
         first = channels_last(self.graph, self.costs)
         trying = self.graph, first, self.costs, self.variant, self.times, self.clock
-        return faster_layouts(*trying, budget, lambda stage: None)
+        found = faster_layouts(*trying, budget, lambda stage: None)
+        self.account = found.account
+        return found.last
 
     def every(self):
         """All layouts."""
@@ -130,6 +132,9 @@ def test_layouts_that_are_faster_in_the_model_are_found_and_kept(apart):
     found = search.run()
     assert found == max(search.every(), key=len)
     assert [len(each) for each in search.clock.timings] == [1, 2]  # the one by prediction, then both
+    compared = "took 2.00 times as long with channels last in 0 steps as with channels last in 5 steps"
+    ended = "2 variants of the model timed; the search came to its end. In turns, the whole model"
+    assert search.account == f"{ended} {compared}"
     again = Times(search.plan.backend)
     assert again.layouts(search.graph) == found
     assert all(again.seconds(problem) == last_in_truth(problem, 0) for problem in priced(search.graph))
@@ -184,6 +189,7 @@ def test_layouts_that_the_compiler_does_not_take_are_left(apart, monkeypatch):
 def test_what_was_timed_before_a_budget_ended_is_known_to_the_next_run(apart):
     search = Search(first_by_prediction, last_in_truth)
     assert search.run(budget=1e-9) == frozenset()
+    assert search.account == "1 variant of the model timed; the budget ended the search, and the next one goes on"
     assert len(search.clock.timings) == 1 and search.times.layouts(search.graph) is None
     again = Search(first_by_prediction, last_in_truth)
     firsts = [work for work in priced(again.graph) if work.layout == "nchw"]
@@ -195,8 +201,9 @@ def test_layouts_that_crash_are_left(apart, monkeypatch):
     every = max(Search(first_by_prediction, last_in_truth).every(), key=len)
     search = Search(first_by_prediction, last_in_truth, broken={every})
     assert search.run() == frozenset() and search.times.layouts(search.graph) is None
+    assert search.account.endswith("; a variant that does not work ended the search: crashed with SIGSEGV")
     broken = Search(first_by_prediction, last_in_truth, broken={frozenset()})
-    assert broken.run() == frozenset()
+    assert broken.run() == frozenset() and broken.account.startswith("the model could not be timed")
 
 
 def test_times_of_another_algorithm_and_of_other_numbers_of_threads_do_not_meet(apart):
@@ -262,6 +269,7 @@ def test_a_tuned_model_is_exact_and_says_which_layouts_were_measured(apart):
     compiled = Plan(network(), tune="measure", budget=6.0).compiled({})
     assert compiled(x)[0].tolist() == wanted.tolist()
     assert all("measured" in each.layout for each in compiled.explained)
+    assert first.layouts == AS_PREDICTED and "of the model timed; " in compiled.layouts
     again = Plan(network()).compiled({})  # measures nothing and takes what is kept
     kept = [(each.work, each.scheme) for each in compiled.explained]
     assert [(each.work, each.scheme) for each in again.explained] == kept

@@ -11,8 +11,11 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from graph import compile_model, plan
-from graph.layouts.choice import RATE
+from graph.layouts.choice import RATE, channels_last
+from graph.layouts.costs import Costs
 from graph.layouts.cut import Cut
+from graph.layouts.explain import told
+from graph.layouts.rewrite import with_layouts
 from graph.library.build import fused
 from graph.onnx.read import read
 from tests.support.models.choices import choices_with, laid_out
@@ -234,6 +237,41 @@ def test_the_choice_is_the_least_sum(data, count):
     found = tuple(step in cut.last() for step in range(count))
     least = [choice for choice, cost in every.items() if cost == min(every.values())]
     assert found in least and sum(found) == min(map(sum, least))
+    decided = data.draw(st.dictionaries(st.integers(0, count - 1), st.booleans()))
+    left = [cost for choice, cost in every.items() if all(choice[step] == last for step, last in decided.items())]
+    assert cut.least(decided) == pytest.approx(1e-6 * min(left))
+
+
+def reasons(seconds, last=None):
+    """What two convolutions in a row take, in the layouts chosen or in those given."""
+    nodes = [node("Conv", ["x", "w"], ["a"], "a"), node("Conv", ["a", "v"], ["y"], "b")]
+    weights = {"w": whole(1, 8, 8, 1, 1), "v": whole(2, 8, 8, 1, 1)}
+    graph = fused(read(model(nodes, {"x": [1, 8, 16, 16]}, ["y"], weights), {}))
+    costs = Costs(seconds)
+    last = channels_last(graph, costs) if last is None else last
+    found = told(graph, with_layouts(graph, last), last, costs)
+    return [found[step.outputs] for step in graph.steps]
+
+
+MOVED = 1e3 * 4 * 8 * 16 * 16 / RATE  # the milliseconds of a conversion: 0.001024, 102 units of 10 ns
+
+
+def test_a_step_that_is_faster_in_the_other_layout_says_what_that_would_cost():
+    """Its conversions take twice MOVED, and it gains half of that."""
+    first, second = reasons(lambda problem: MOVED / 1e3 * (1 if problem.layout == "nhwc" else 1.5))
+    assert first == second
+    one = "channels first 0.00154 ms predicted, channels last 0.00102 ms predicted; it keeps channels first: "
+    assert first == one + "with channels last all steps and conversions would take 0.001 ms more"
+    faster, _ = reasons(last_is_faster)
+    assert faster == "channels first 2e+03 ms predicted, channels last 1e+03 ms predicted"
+
+
+def test_layouts_that_only_the_whole_model_preferred_say_so():
+    first, _ = reasons(lambda problem: MOVED / 1e3 * (1 if problem.layout == "nhwc" else 3), frozenset())
+    less = "it keeps channels first: with channels last all steps would take 0.0021 ms less by these seconds, "
+    assert less in first and first.endswith(
+        ", but the last word is the whole model's time, and a search that ended early may not have come to it"
+    )
 
 
 @pytest.mark.parametrize("seconds", [last_is_faster, first_is_faster])
