@@ -25,6 +25,7 @@ from search.conv import main
 from search.evaluator.cpu.backend import cpu_backend
 from search.space.winograd import blocks, predicted, winograd_candidates
 from tests.exactness import FAR
+from tests.support.kernels.cases import ON_EVERY_ISA
 from tests.support.kernels.guard import PLACES, check_guarded
 from tests.support.kernels.winograd_cases import CASES, EPILOGUES, ODD, text_of
 from tiling.arguments import ArgumentError
@@ -36,7 +37,6 @@ from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, suite
 
-ON_EVERY_ISA = [pytest.param(name, marks=pytest.mark.isa(name)) for name in ISAS]
 # What vectors of more lanes may get wrong; random cases (`tests.support.kernels.random_cases`) draw all the rest on
 # every instruction set.
 OF_WIDE_VECTORS = (

@@ -6,14 +6,14 @@ import pytest
 from cpu.kernel.callable import build
 from cpu.reference.oracle import integers, part_written, reference
 from cpu.reference.winograd import winograd_integers
-from microkernels.tile.isa import ISAS, isa_named
+from microkernels.tile.isa import isa_named
 from search.evaluator.cpu.backend import cpu_backend
 from search.flow.generate import kernel_for
+from tests.support.kernels.cases import ON_EVERY_ISA
 from tiling.epilogue import fused
 from tiling.operators import conv2d, in_order, in_wider, matmul
 from tiling.text.notation import parse
 
-ON_EVERY_ISA = [pytest.param(name, marks=pytest.mark.isa(name)) for name in ISAS]
 # Extents, and the channels of the arrays around x and y.
 CASES = {
     "3 x 3": (dict(c=8, h=7, w=9, k=32, r=3, s=3, padding=1), 8, 48),

@@ -13,7 +13,8 @@ import pytest
 from cpu.codegen.program.emit import emit
 from cpu.kernel.program import build_program
 from cpu.runtime.machine.host import supports
-from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
+from microkernels.tile.isa import AVX2, PORTABLE, isa_named
+from tests.support.kernels.cases import ON_EVERY_ISA
 from tests.support.programs.attention import (
     AFTER,
     BEFORE,
@@ -28,29 +29,27 @@ from tests.support.programs.attention import (
 from tiling.program.infer import sized
 from tiling.program.read import read
 
-ISAS = [pytest.param(isa.name, marks=pytest.mark.isa(isa.name)) for isa in (PORTABLE, AVX2, AVX512F)]
 
-
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("mask", MASKS)
 def test_a_result_is_within_the_bound(isa, mask):
     check(isa, mask, (1, 290, 600, 8))
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("sizes", [(3, 1, 300, 40), (2, 33, 257, 7), (1, 64, 512, 64)])
 def test_sizes_that_no_block_divides(isa, sizes):
     check(isa, "none", sizes, threads=2)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("queries", [1, 70])
 def test_heads_that_share_keys(isa, queries):
     check(isa, "causal", (6, queries, 300, 16), shared=3)
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_a_softmax_and_a_product_are_attention(isa):
     check(isa, "causal", (2, 40, 300, 16), BEFORE)
 
@@ -59,7 +58,7 @@ def test_a_long_sequence():
     check("avx2" if supports(AVX2.cpu_flags) else "portable", "none", (1, 3, 20000, 16))
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_exact_where_exponentials_are_0_or_1(isa):
     """Scores are 100 apart, so a maximum that grows takes all that was before to 0; sums of whole numbers are exact."""
     random = np.random.default_rng(2)
@@ -76,7 +75,7 @@ def test_exact_where_exponentials_are_0_or_1(isa):
     np.testing.assert_array_equal(kernel(*inputs), wanted)
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("output", ["f32", "bf16"])
 def test_stored_in_bf16(isa, output):
     random = np.random.default_rng(3)
@@ -91,7 +90,7 @@ def test_stored_in_bf16(isa, output):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_one_kernel_for_every_length(isa):
     text = AFTER.format(t=MASKS["causal"][0], h="h")
     program = sized(read(text), {"h": 2, "i": "<=100", "j": "<=700", "c": 24})

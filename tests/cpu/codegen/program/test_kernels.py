@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import erf
 from random import Random
 
 import numpy as np
@@ -15,6 +14,7 @@ from cpu.reference.programs import evaluate, rounded
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
 from tests.support.golden import check_golden
+from tests.support.kernels.cases import ON_EVERY_ISA
 from tests.support.kernels.guard import PLACES, Guarded
 from tests.support.programs.computed import check, outputs
 from tests.support.programs.programs import (
@@ -30,30 +30,28 @@ from tiling.arguments import ArgumentError
 from tiling.program.infer import sized
 from tiling.program.read import read
 
-ISAS = [pytest.param(isa.name, marks=pytest.mark.isa(isa.name)) for isa in (PORTABLE, AVX2, AVX512F)]
 
-
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs_are_exact(isa, seed):
     check(1000 * len(isa) + seed, isa, 1)
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_long_programs_are_exact(isa, seed, monkeypatch):
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 64)
     check(1000 * len(isa) + seed, isa, 2, random_long_program)
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_both_parts_of_a_loop_that_is_cut_are_summed_in_lanes(isa):
     program = sized(read("y[] = sum[k] where(k == 100, 2, 1) * x[k]"), {}, {"x": (200,)})
     x = np.random.default_rng(0).integers(-2, 3, 200).astype(np.float32)
     assert outputs(program, isa, {"x": x})["y"] == x.sum() + x[100]
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_threads_change_no_bit(isa):
     program = sized(read(SOFTMAX), {}, {"x": (100, 1003)})
     x = np.random.default_rng(0).standard_normal((100, 1003)).astype(np.float32)
@@ -61,143 +59,7 @@ def test_threads_change_no_bit(isa):
     np.testing.assert_array_equal(alone, together)
 
 
-# Every function that has real numbers as its value, and what it is tried on. The error is counted in units of the last
-# place of the largest value of the function there, as sums of a polynomial are.
-REAL = {
-    **dict.fromkeys(("exp", "tanh", "sigmoid", "silu", "gelu", "gelu_tanh", "erf"), (-20, 20)),
-    **dict.fromkeys(("hardsigmoid", "hardswish", "relu", "relu6", "sin", "cos", "floor", "ceil", "round"), (-9, 9)),
-    **dict.fromkeys(("log", "sqrt", "rsqrt", "log1p"), (0.01, 1e6)),
-    **dict.fromkeys(("asin", "acos", "atan", "atanh"), (-0.99, 0.99)),
-    **dict.fromkeys(("tan", "sinh", "cosh", "asinh", "expm1"), (-1.5, 1.5)),
-    "acosh": (1, 100),
-    **dict.fromkeys(("abs", "sign", "neg"), (-3, 3)),
-}
-
-
-@pytest.mark.parametrize("dtype, bits", [("f32", 24), ("f64", 53)])
-@pytest.mark.parametrize("isa", ISAS)
-def test_functions_of_real_numbers(isa, dtype, bits):
-    text = [f"y_{f}[i] = {'-' if f == 'neg' else f}(x_{f}[i])" for f in REAL]
-    text += [f"y_{f}[i] = {f}(x_exp[i], x_cos[i])" for f in ("leaky_relu", "min", "max")]
-    text += ["y_pow[i] = pow(x_sqrt[i], x_abs[i])", "y_clamp[i] = clamp(x_exp[i], x_abs[i], 4)"]
-    text += ["y_floordiv[i] = x_exp[i] // x_abs[i]", "y_mod[i] = x_exp[i] % x_abs[i]"]
-    program = read("; ".join(text))
-    kernel = sized(program, {}, {f"x_{f}": (1000,) for f in REAL}, dtype, tuple(s.array for s in program.statements))
-    random = np.random.default_rng(1)
-    given = {f"x_{f}": random.uniform(*ends, 1000).astype(dtype.replace("f", "float")) for f, ends in REAL.items()}
-    wanted = evaluate(kernel, given)
-    for name, found in outputs(kernel, isa, given).items():
-        if name == "y_pow":  # the C library's own, whose error grows with the result
-            np.testing.assert_allclose(found, wanted[name], rtol=16 * 2.0**-bits)
-            continue
-        # 2 + 5 |u| ulp of `gelu_tanh`, |u| < 20 where its value is not lost below 1, is the largest bound.
-        np.testing.assert_allclose(found, wanted[name], rtol=100 * 2.0**-bits, atol=8 * 2.0**-bits, err_msg=name)
-
-
-@pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("function, most", [("erf", 2.0), ("log", 1.0), ("log1p", 3.0), ("expm1", 3.0)])
-def test_vectors_of_functions_are_near_to_the_last_place(isa, function, most):
-    """Over the whole range, near 0 and near 1, and where there is no number. Errors are those that the text states."""
-    random = np.random.default_rng(0)
-    bits = random.integers(1, 0x7F800000, 200_000).astype(np.uint32)  # every positive float as likely
-    x = np.concatenate([bits.view(np.float32), random.uniform(0, 5, 200_000), random.uniform(0.5, 2, 100_000)])
-    x = np.concatenate([x, -x, [0, -0.0, 1e-45, 1e-38, 3e38]]).astype(np.float32)
-    x = np.abs(x) if function.startswith("log") else x
-    ends = np.array([np.inf, -np.inf, np.nan, -1.0], np.float32)
-    program = sized(read(f"y[i] = {function}(x[i])"), {}, {"x": (len(x) + len(ends),)})
-    found = outputs(program, isa, {"x": np.concatenate([x, ends])})["y"]
-    with np.errstate(divide="ignore", over="ignore"):
-        wanted = np.vectorize(erf)(x.astype(float)) if function == "erf" else getattr(np, function)(x.astype(float))
-        wanted = np.where(np.abs(wanted) > np.finfo(np.float32).max, np.copysign(np.inf, wanted), wanted)
-    known = np.isfinite(wanted)
-    places = np.spacing(np.maximum(np.abs(wanted[known]), np.finfo(np.float32).tiny).astype(np.float32))
-    assert (np.abs(found[: len(x)][known] - wanted[known]) / places).max() < most
-    assert (found[: len(x)][~known] == wanted[~known]).all()
-    special = {
-        "erf": [1, -1, np.nan, -0.84270079],
-        "log": [np.inf, np.nan, np.nan, np.nan],
-        "log1p": [np.inf, np.nan, np.nan, -np.inf],
-        "expm1": [np.inf, -1, np.nan, np.expm1(-1)],
-    }[function]
-    np.testing.assert_allclose(found[len(x) :], special, rtol=1e-6)
-    assert f"{function}f(" not in build_program(program, isa_named(isa)).source
-
-
-@pytest.mark.parametrize("isa", ISAS)
-def test_zeros_keep_their_signs(isa):
-    functions = ("tanh", "expm1", "erf", "log1p", "silu", "gelu", "sin", "asinh", "sqrt")
-    program = read("; ".join(f"{f}_of[i] = {f}(x[i])" for f in functions))
-    x = np.array([0.0, -0.0] * 10, np.float32)
-    found = outputs(sized(program, {}, {"x": x.shape}, outputs=tuple(f"{f}_of" for f in functions)), isa, {"x": x})
-    for name, values in found.items():
-        assert not values.any() and (np.signbit(values) == np.signbit(x)).all(), name
-
-
-@pytest.mark.parametrize("dtype", ["f32", "f64"])
-@pytest.mark.parametrize("isa", ISAS)
-def test_a_product_is_rounded_to_a_whole_number_as_defined(isa, dtype):
-    """To the edge of the range that f32 has. A zero is +0."""
-    program = sized(read(f"x: {dtype}; y[i] = round_mul(x[i], 1)"), {}, {"x": (20,)})
-    ends = np.array([2**22 - 0.5, 2**22 - 1.5, 2**22 - 0.25, 2**21 + 0.5, 1.5, 0.5, 0.3, 0.25, 2**-20, 0])
-    arrays = {"x": stored(np.concatenate([ends, -ends]), dtype)}
-    (found,), wanted = outputs(program, isa, arrays).values(), evaluate(program, arrays)["y"]
-    assert found.tolist() == wanted.tolist() == np.rint(arrays["x"]).tolist()
-    assert not np.signbit(found[found == 0]).any() and not np.signbit(wanted[wanted == 0]).any()
-
-
-@pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("dtype", ["s64", "u64", "s32", "u32", "s16", "u16", "s8", "u8"])
-def test_whole_numbers_of_any_width_are_numpys(isa, dtype):
-    """Over the whole range of a dtype, whose results wrap around; of division and shifts too."""
-    kind, random = ELEMENTS[dtype].numpy, np.random.default_rng(1)
-    ends = np.iinfo(kind)
-    a, b = (random.integers(ends.min, ends.max, 500, kind, endpoint=True) for _ in range(2))
-    a[:4], b[:4] = (ends.min, ends.max, 0, 1), (ends.max, ends.min or 1, 1, ends.max)
-    b[b == 0] = 1
-    n = random.integers(0, 70, 500).astype(kind)
-    bits = 8 * kind.itemsize
-    with np.errstate(over="ignore"):
-        wanted = {
-            **{"add": a + b, "sub": a - b, "mul": a * b, "quotient": a // b, "rest": a % b, "max": np.maximum(a, b)},
-            **{"less": a < b, "and": a & b, "or": a | b, "xor": a ^ b, "not": ~a},
-            "up": np.where(n < bits, a << (n % bits), 0),
-            "down": np.where(n < bits, a >> (n % bits), a >> (bits - 1) >> 1),
-        }
-    texts = [
-        "a[i] + b[i]",
-        "a[i] - b[i]",
-        "a[i] * b[i]",
-        "a[i] // b[i]",
-        "a[i] % b[i]",
-        "max(a[i], b[i])",
-        "a[i] < b[i]",
-    ]
-    texts += ["bitand(a[i], b[i])", "bitor(a[i], b[i])", "bitxor(a[i], b[i])", "bitnot(a[i])"]
-    texts += ["shl(a[i], n[i])", "shr(a[i], n[i])"]
-    text = "; ".join(f"y_{name}: {'bool' if name == 'less' else dtype}" for name in wanted)
-    text += "; " + "; ".join(f"{name}: {dtype}" for name in "abn") + "; total: " + dtype + "; total = sum[i] a[i]"
-    text += "".join(f"; y_{name}[i] = {value}" for name, value in zip(wanted, texts))
-    given = {"a": a, "b": b, "n": n}
-    outputs = ("total", *(f"y_{name}" for name in wanted))
-    kernel = build_program(sized(read(text), {}, {name: (500,) for name in given}, outputs=outputs), isa_named(isa), 1)
-    found = kernel(*(given[array.name] for array in kernel.inputs))
-    assert found["total"] == a.sum(dtype=kind)
-    for name, numbers_ in wanted.items():
-        np.testing.assert_array_equal(found[f"y_{name}"], numbers_.astype(found[f"y_{name}"].dtype), err_msg=name)
-
-
-@pytest.mark.parametrize("isa", ISAS)
-def test_what_is_no_number_stays_none(isa):
-    text = "y[i] = max(x[i], 0) + min(x[i], 2); m[] = max[i] x[i]; s[] = sum[i] relu6(x[i]); t[i] = x[i] != x[i]"
-    program = sized(read(text), {}, {"x": (20,)}, outputs=("y", "m", "s", "t"))
-    x = np.ones(20, np.float32)
-    x[17] = np.nan
-    found = outputs(program, isa, {"x": x})
-    assert np.isnan(found["m"]) and np.isnan(found["s"]) and np.isnan(found["y"]).nonzero()[0].tolist() == [17]
-    assert found["t"].nonzero()[0].tolist() == [17]
-
-
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("columns", [1, 5, 16, 40, 1003])
 def test_rows_of_any_length(isa, columns):
     text = "m[i] = mean[j] x[i,j]; v[i] = mean[j] (x[i,j] - m[i]) * (x[i,j] - m[i]); "
@@ -245,7 +107,7 @@ def test_golden(name, update_golden):
     check_golden(f"programs/{name}.c", emitted.replace(f"Tilewright {VERSION}.", "Tilewright."), update_golden)
 
 
-@pytest.mark.parametrize("isa", ISAS[:1])
+@pytest.mark.parametrize("isa", ["portable"])
 def test_any_name_may_be_used(isa):
     """A program may use names of C, of its library, of loops and of the file, and one name for a dim and an array."""
     text = "acc_y[i] = sum[int] main[i,int] * x_0[int]; y[task,i] = acc_y[i] + task; "
@@ -259,7 +121,7 @@ def test_any_name_may_be_used(isa):
         np.testing.assert_array_equal(found, wanted[name])
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_transpositions_are_exact(isa):
     program = sized(
         read("u[k,j,i] = x[i,j,k] + z[j,k,i]; y[k,j,i] = u[k,j,i] * 2"), {}, {"x": (37, 3, 40), "z": (3, 40, 37)}
@@ -269,7 +131,7 @@ def test_transpositions_are_exact(isa):
     assert "transposed(" in build_program(program, isa_named(isa)).source
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("text", ["y[j,i] = x[i,j]", "y[i,k,j] = x[i,j,k]", "y[k,j,i] = x[i,j,k]"])
 def test_copies_of_columns_are_exact(isa, threads, text):
@@ -279,7 +141,7 @@ def test_copies_of_columns_are_exact(isa, threads, text):
     assert "transposed_to(y + " in build_program(program, isa_named(isa), threads).source
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("channels, width", [(2, 32), (3, 224), (3, 37), (5, 33)])
 def test_an_image_gets_its_channels_last(isa, threads, channels, width):
@@ -290,7 +152,7 @@ def test_an_image_gets_its_channels_last(isa, threads, channels, width):
     assert braids == (channels <= isa_named(isa).lanes // 2)
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_a_long_sum_has_the_same_bits_on_any_number_of_threads(isa):
     program = sized(read("y[] = sum[i] x[i] * x[i]; m[] = max[i] x[i]"), {}, {"x": (1_000_003,)}, outputs=("y", "m"))
     x = np.random.default_rng(0).standard_normal(1_000_003).astype(np.float32)
@@ -300,7 +162,7 @@ def test_a_long_sum_has_the_same_bits_on_any_number_of_threads(isa):
     assert build_program(program, isa_named(isa), 2).threads == 2
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_are_exact(isa, name):
     text, shapes = PRODUCTS[name]
@@ -310,7 +172,7 @@ def test_products_are_exact(isa, name):
     np.testing.assert_array_equal(outputs(program, isa, given, 2)[output], evaluate(program, given)[output])
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("queries, keys", [(1, 130), (5, 17), (64, 64)])
 def test_attention(isa, queries, keys):
     shapes = {"q": (3, queries, 24), "k": (3, keys, 24), "v": (3, keys, 24)}
@@ -378,23 +240,8 @@ def test_an_index_that_lies_outside_is_an_error_whatever_was_fused(text, shapes)
         kernel(**given)
 
 
-def test_numbers_are_computed_in_the_dtype_of_what_they_meet():
-    program = sized(
-        read("x: f64; u: f64; u[i] = i*0.1; y[i] = x[i] * (0.1*3.3) + x[i] * (1/3) + sqrt(2) + u[i]"), {"i": 30}
-    )
-    given = {"x": np.linspace(1, 2, 30)}
-    np.testing.assert_allclose(outputs(program, "portable", given)["y"], evaluate(program, given)["y"], rtol=1e-15)
-
-
-def test_the_first_that_is_no_number_is_the_largest_and_the_smallest():
-    program = sized(read("y[] = argmax[i] x[i]; z[] = argmin[i] x[i]"), {}, {"x": (30,)}, outputs=("y", "z"))
-    x = np.arange(30, dtype=np.float32)
-    x[[11, 20]] = np.nan
-    assert outputs(program, "portable", {"x": x}) == {"y": 11, "z": 11}
-
-
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize(
     "text, extents, shapes",
     [

@@ -14,7 +14,8 @@ from cpu.kernel.program import build_program
 from cpu.passes.program import bind_tasks
 from cpu.reference.programs import evaluate, rounded
 from cpu.runtime.numbers import ELEMENTS
-from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
+from microkernels.tile.isa import PORTABLE, isa_named
+from tests.support.kernels.cases import ON_EVERY_ISA
 from tests.support.kernels.guard import PLACES, Guarded
 from tests.support.programs.programs import (
     ATTENTION,
@@ -30,10 +31,8 @@ from tiling.arguments import ArgumentError
 from tiling.program.infer import sized
 from tiling.program.read import read
 
-ISAS = [pytest.param(isa.name, marks=pytest.mark.isa(isa.name)) for isa in (PORTABLE, AVX2, AVX512F)]
 
-
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs_are_exact(isa, seed, monkeypatch):
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
@@ -77,7 +76,7 @@ REAL = {
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("name", REAL)
 def test_one_kernel_for_every_extent(name, isa, threads, monkeypatch):
     """Near the definition, whatever the extents; of one kernel, and after a longer and after a shorter call."""
@@ -98,7 +97,7 @@ def test_one_kernel_for_every_extent(name, isa, threads, monkeypatch):
         np.testing.assert_allclose(out, wanted, rtol=2e-5, atol=2e-5, err_msg=f"{points}")
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_threads_change_no_bit(isa):
     x = np.random.default_rng(0).standard_normal((90, 1003)).astype(np.float32)
     program = sized(read(SOFTMAX), {"i": "<=100", "j": "<=2000"})
@@ -107,7 +106,7 @@ def test_threads_change_no_bit(isa):
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize(
     "text, extents, points",
     [

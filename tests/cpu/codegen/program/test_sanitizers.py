@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
+from tests.support.kernels.cases import ON_EVERY_ISA
 from tests.support.kernels.sanitizers import without_sanitizers
 from tests.support.programs.programs import MASKED_ATTENTION, PRODUCTS
 from tests.support.programs.sanitized import check
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read
 
-ISAS = [pytest.param(isa.name, marks=pytest.mark.isa(isa.name)) for isa in (PORTABLE, AVX2, AVX512F)]
 ROWS = "x: f32[5,37]; "
 CASES = {
     "softmax": ROWS + "m[i] = max[j] x[i,j]; e[i,j] = x[i,j] - m[i]; d[i] = sum[j] e[i,j]; y[i,j] = e[i,j] * 2 + d[i]",
@@ -36,14 +35,14 @@ def sanitizers():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("name", CASES)
 def test_emitted_programs_are_clean(name, isa, tmp_path):
     check(case(name), isa, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_products_and_masks_are_clean(isa, tmp_path):
     text, shapes = PRODUCTS["convolution"]
     check(sized(read(text), {"h": 5, "w": 9}, shapes), isa, tmp_path)
@@ -57,7 +56,7 @@ def test_products_and_masks_are_clean(isa, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_runtime_extents_are_clean(isa, tmp_path):
     runtime = {"i": "<=9", "j": "<=70"}
     texts = (CASES["softmax"].removeprefix(ROWS), CASES["columns"].removeprefix(ROWS))
