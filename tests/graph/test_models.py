@@ -1,9 +1,5 @@
 """Whole models against onnx's own reference, exactly: small whole numbers in f32."""
 
-import copy
-import json
-import os
-import pickle
 import subprocess
 import sys
 import threading
@@ -284,114 +280,6 @@ def test_open_dims_and_wrong_arrays_are_one_sentence(network):
         network({"z": 1})
 
 
-def test_files_that_are_no_models_are_one_sentence(tmp_path, capsys):
-    from graph.compile import main
-
-    broken = tmp_path / "broken.onnx"
-    broken.write_bytes(b"\xff\xfe not protobuf")
-    none = tmp_path / "none.onnx"
-    pipe = tmp_path / "pipe.onnx"
-    os.mkfifo(pipe)
-    for path, why in ((broken, "is no"), (none, f"{none} is missing\n"), (pipe, "is no regular file")):
-        assert main([str(path)]) == 2
-        told = capsys.readouterr().err
-        assert why in told and told.count("\n") == 1 and told.count(str(path)) == 1
-    with pytest.raises(ModelError, match=r"holds no saved model: model\.json: No such file or directory$"):
-        load_model(tmp_path)
-    (tmp_path / "layer_example.c").touch()
-    with pytest.raises(ModelError, match=r"No such file or directory, but a kernel: load_kernel of the package search"):
-        load_model(tmp_path)
-
-
-def test_the_command_says_how_far_outputs_are_from_the_reference(tmp_path, capsys, monkeypatch):
-    from graph.calls.compiled import CompiledModel
-    from graph.compile import main
-
-    monkeypatch.setattr("graph.compile.rank_first", lambda *_: None)
-    path = tmp_path / "net.onnx"
-    path.write_bytes(residual_network().SerializeToString())
-    words = [str(path), "--dim", "batch=2"]
-    assert main([*words, "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert 0 <= facts["reference_error"] < 1e-5 and facts["unchecked"] == ""
-    monkeypatch.setattr("graph.compile.CHECKED", 0)
-    assert main(words) == 0
-    assert "check     not made: --check compares the outputs" in capsys.readouterr().out
-    right = CompiledModel.__call__
-    monkeypatch.setattr(CompiledModel, "__call__", lambda self, *x, **y: [each * 2 for each in right(self, *x, **y)])
-    assert main([*words, "--check"]) == 0
-    assert "outputs differ from those of onnx's reference by 1.0e+00 of the largest" in capsys.readouterr().out
-
-
-def test_a_library_is_written_before_it_is_compared(tmp_path, capsys, monkeypatch):
-    from graph.compile import main
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("graph.compile.rank_first", lambda *_: None)
-    monkeypatch.setattr("graph.check.reference_error", interrupted)
-    path, folder = tmp_path / "net.onnx", tmp_path / "folder"
-    path.write_bytes(residual_network().SerializeToString())
-    assert main([str(path), "--dim", "batch=2", "--check", "--emit", str(folder)]) == 130
-    assert load_model(folder).name == "net"
-
-
-def test_a_step_is_told_with_the_size_of_its_arrays(tmp_path, capsys):
-    """A gather is told as with its whole table, whose rows it reads few of: these are the arrays, not what moves."""
-    from graph.compile import main
-
-    gather = [node("Gather", ["table", "i"], ["y"])]
-    rows = {"i": np.array([5, 1, 700, 3])}
-    made, path = model(gather, {"table": [1000, 64]}, ["y"], rows), tmp_path / "rows.onnx"
-    made.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 64]))
-    path.write_bytes(made.SerializeToString())
-    assert main([str(path), "--explain"]) == 0
-    (step,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("step")]
-    assert 1000 * 64 * 4 + 4 * 8 + 4 * 64 * 4 == 257_056 and ", arrays of 257 KB: " in step
-
-
-@pytest.mark.slow
-def test_the_commands_compile_and_run(tmp_path, capsys, monkeypatch):
-    from graph.compile import main as compile_main
-    from graph.run import main as run_main
-
-    monkeypatch.setattr("graph.compile.rank_first", lambda *_: None)
-    path, folder = tmp_path / "net.onnx", tmp_path / "folder"
-    path.write_bytes(residual_network().SerializeToString())
-    assert compile_main([str(path), "--dim", "batch=1", "--emit", str(folder), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    # How many conversions of layouts there are hangs on the machine.
-    computing = [step for step in facts["steps"] if step["node"] != "layout"]
-    assert len(facts["steps"]) == facts["kernels"] and len(computing) == 6 and facts["products"] == 4
-    image, first = 4 * 3 * 16 * 16, next(step for step in computing if step["product"])
-    assert first["bytes"] > image and all(step["bytes"] > 0 for step in computing)
-    assert facts["seconds"] > 0 and facts["arena_bytes"] >= facts["arena_least"]
-    x = whole(0, 1, 3, 16, 16)
-    np.save(tmp_path / "x.npy", x)
-    assert run_main([str(folder)]) == 2
-    assert capsys.readouterr().err == "0 arrays are given for 1 input: x: give --input FILE.npy for each\n"
-    assert run_main([str(folder), "--input", str(tmp_path / "x.npy"), "--save", str(tmp_path / "out")]) == 0
-    (wanted,) = ReferenceEvaluator(residual_network()).run(None, {"x": x})
-    assert np.load(tmp_path / "out" / "y.npy").tolist() == wanted.tolist()
-    assert "y: f32[1, 10]" in capsys.readouterr().out
-
-
-def test_what_is_kept_after_a_ctrl_c_is_told(tmp_path, capsys, monkeypatch):
-    from graph.compile import main as compile_main
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("graph.compile.told", interrupted)
-    assert compile_main(["net.onnx"]) == 130
-    assert capsys.readouterr().err == (
-        "interrupted: the kernels that are compiled are kept, and the next run goes on from there\n"
-    )
-    assert compile_main(["net.onnx", "--budget", "5"]) == 130
-    assert capsys.readouterr().err == "interrupted: what was tuned is kept, and the next run goes on from there\n"
-
-
 def test_a_folder_in_place_of_a_file_is_told_what_calls_it(network, tmp_path, capsys):
     from graph.compile import main as compile_main
 
@@ -403,19 +291,6 @@ def test_a_folder_in_place_of_a_file_is_told_what_calls_it(network, tmp_path, ca
     (tmp_path / "empty").mkdir()
     assert compile_main([str(tmp_path / "empty")]) == 2
     assert "empty is a folder: give the path of an ONNX file" in capsys.readouterr().err
-
-
-def test_a_folder_that_cannot_be_written_is_told_before_anything_is_compiled(tmp_path, capsys, monkeypatch):
-    from graph.compile import main as compile_main
-
-    def too_late(*_):
-        raise AssertionError("the model is compiled first")
-
-    monkeypatch.setattr("graph.compile.rank_first", too_late)
-    path = tmp_path / "net.onnx"
-    path.write_bytes(residual_network().SerializeToString())
-    assert compile_main([str(path), "--dim", "batch=1", "--emit", str(path / "inside")]) == 1
-    assert "inside" in (told := capsys.readouterr().err) and told.count("\n") == 1
 
 
 def test_arrays_that_a_product_would_read_beyond_are_refused():
@@ -443,69 +318,6 @@ def test_names_of_a_model_do_not_meet_ours():
     proto = model(nodes, {"x": [3, 4]}, ["y"], constants)
     x = whole(0, 3, 4)
     assert compile_model(proto)(x)[0].tolist() == (x * constants["n.g"]).tolist()
-
-
-def test_outputs_that_overlap_another_array_are_refused():
-    compiled = compile_model(model([node("Transpose", ["x"], ["y"], "turn", perm=[1, 0])], {"x": [4, 4]}, ["y"]))
-    x = whole(0, 4, 4)
-    with pytest.raises(ModelError, match="overlaps an input"):
-        compiled(x, out=[x])
-    memory = np.zeros((12, 4), np.float32)
-    for row in (1, 2, 4, 6, 7):
-        with pytest.raises(ModelError, match="overlaps an input"):
-            compiled(memory[4:8], out=[memory[row : row + 4]])
-    memory[4:8] = x
-    memory.flags.writeable = False
-    only_read = memory[4:8]
-    memory.flags.writeable = True
-    for row in (0, 8):
-        y = memory[row : row + 4]
-        assert compiled(only_read, out=[y])[0].tolist() == x.T.tolist() == y.tolist()
-
-
-def test_a_bound_call_reads_what_its_arrays_hold_then():
-    compiled = compile_model(model([node("Transpose", ["x"], ["y"], "turn", perm=[1, 0])], {"x": [4, 4]}, ["y"]))
-    x, y = whole(0, 4, 4), np.empty((4, 4), np.float32)
-    call = compiled.bound({"x": x}, out=[y])
-    for seed in range(2):
-        x[...] = whole(seed, 4, 4)
-        assert call()[0] is y and y.tolist() == x.T.tolist()
-    owned = compiled.bound(x)
-    del compiled
-    found = owned().pop()
-    assert found.tolist() == y.tolist() and found is not y
-    x[...] = 7
-    assert owned()[0] is found and found.tolist() == x.tolist()
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
-def test_copies_of_a_model_and_of_a_bound_call_are_their_own(copied):
-    weights = {"w": whole(1, 4, 4)}
-    compiled = compile_model(model([node("MatMul", ["x", "w"], ["y"], "n")], {"x": [4, 4]}, ["y"], weights))
-    x = whole(0, 4, 4)
-    call = compiled.bound(x)
-    model_again, call_again = copied(compiled), copied(call)
-    before = (x @ weights["w"]).tolist()
-    x[...] = 0
-    assert call()[0].tolist() == np.zeros((4, 4)).tolist()
-    assert call_again()[0].tolist() == before
-    assert model_again(x + 1)[0].tolist() == compiled(x + 1)[0].tolist() != before
-
-
-@pytest.mark.parametrize(
-    "x, said",
-    [
-        (whole(0, 4, 4).T, "would be copied"),
-        (whole(0, 4, 4).tolist(), "x is float64"),
-        (whole(0, 4, 5), r"x has shape \(4, 5\)"),
-    ],
-)
-def test_what_cannot_be_bound_is_refused(x, said):
-    compiled = compile_model(model([node("Transpose", ["x"], ["y"], "turn", perm=[1, 0])], {"x": [4, 4]}, ["y"]))
-    with pytest.raises(ModelError, match=said):
-        compiled.bound(x)
-    with pytest.raises(ModelError, match="overlaps"):
-        compiled.bound(y := whole(0, 4, 4), out=[y])
 
 
 def test_powers_of_whole_numbers_are_exact():
