@@ -258,6 +258,26 @@ def test_every_file_is_named_for_its_subject():
     assert not nameless
 
 
+# Words of earlier versions: (word, the field's word). They are names of nothing any more, in code or on pages.
+OLD_WORDS = {
+    **{"workshop": "target, evaluator", "asked_for": "prefetch", "to_l2": "prefetch", "coming": "prefetch"},
+    **{"crosswise": "transposed output", "LOOKS": "repetitions", "tickets": "semaphores", "honesty": "accuracy"},
+    **{"refusal": "unsupported reason", "shop": "target"},
+}
+
+
+def test_words_are_those_of_the_field():
+    old = re.compile(rf"(?<![a-z_])({'|'.join(OLD_WORDS)})(?![a-z_])")
+    found = [
+        f"{path.relative_to(ROOT).as_posix()}: {word}: say {OLD_WORDS[word]}"
+        for folder in (*OURS, "examples", "docs")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".py", ".md", ".j2", ".c", ".h", ".cu", ".cuh"} and path != Path(__file__)
+        for word in set(old.findall(path.read_text(encoding="utf-8")))
+    ]
+    assert not found
+
+
 def prose(source: str) -> list[str]:
     """The lines of a module's docstring but for what it shows, which is indented."""
     docstring = ast.get_docstring(ast.parse(source)) or ""
