@@ -263,7 +263,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--peers", nargs="+", metavar="NAME",
-        help=f"of {' '.join(PEERS)}, or none; default: those of {' '.join(TARGETS['cpu'].usual_peers)}, on a GPU "
+        help=f"peers: {' '.join(PEERS)}, or none; default: those of {' '.join(TARGETS['cpu'].usual_peers)}, on a GPU "
         f"{' '.join(TARGETS['cuda'].usual_peers)}, that are installed",
     )  # fmt: skip
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
@@ -272,7 +272,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dtype", metavar="NAME", help=dtype_help(GPU_DTYPES))
     parser.add_argument("--batch", type=whole, default=1, metavar="N", help="images of every convolution; default: 1")
     parser.add_argument(
-        "--layout", type=str.lower, choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc"
+        "--layout",
+        type=str.lower,
+        choices=LAYOUTS,
+        default="nhwc",
+        help="layout of convolutions' x and y; default: nhwc",
     )
     parser.add_argument(
         "--algorithm", choices=ALGORITHMS, default="direct",
@@ -284,7 +288,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS",
-        help=f"of search a layer; default {DEFAULT_BUDGET:g}",
+        help=f"search of each layer; default {DEFAULT_BUDGET:g}",
     )  # fmt: skip
     parser.add_argument(
         "--cluster",

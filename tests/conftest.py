@@ -49,7 +49,10 @@ def pytest_addoption(parser):
         "--soak", type=float, metavar="MINUTES", help="run the soak tests, which share this time, and no other"
     )
     parser.addoption(
-        "--soak-seed", type=int, metavar="N", help="of the soak tests' random numbers; printed, by default a new one"
+        "--soak-seed",
+        type=int,
+        metavar="N",
+        help="seed of the soak tests' random numbers; printed, by default a new one",
     )
 
 

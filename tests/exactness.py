@@ -150,10 +150,10 @@ def main(arguments: list[str] | None = None) -> int:
     """The command line; 1 where a case failed."""
     parser = Parser("python -m tests.exactness", description="Random kernels against the definition.")
     parser.add_argument("--cases", type=whole, default=2000, metavar="N", help="how many; default 2000")
-    parser.add_argument("--seed", type=natural, metavar="N", help="of the cases; default: the clock's")
+    parser.add_argument("--seed", type=natural, metavar="N", help="seed of the cases; default: the clock's")
     parser.add_argument("--jobs", type=whole, default=host().cores, metavar="N", help="workers; default: one a core")
     parser.add_argument("--shape", help="run this one case")
-    parser.add_argument("--scheme", help="of that case")
+    parser.add_argument("--scheme", help="scheme of that case")
     parser.add_argument("--op", choices=OPERATORS, default="conv2d")
     parser.add_argument("--isa", choices=EVERY_ISA, default="portable")
     parser.add_argument("--threads", type=whole, default=1)

@@ -236,7 +236,7 @@ def _parser() -> argparse.ArgumentParser:
         help="how the scheme of a product in it is chosen; default model",
     )
     parser.add_argument(
-        "--search-budget", type=seconds, metavar="SECONDS", help=f"of --tune measure; default {DEFAULT_BUDGET:g}"
+        "--search-budget", type=seconds, metavar="SECONDS", help=f"search of --tune measure; default {DEFAULT_BUDGET:g}"
     )
     parser.add_argument("--explain", action="store_true", help="print what was fused, and what stopped the rest")
     add_show_passes(parser)

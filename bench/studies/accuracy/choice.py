@@ -226,7 +226,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--dtype", default="f32", metavar="NAME", help=CPU_DTYPE_HELP)
     parser.add_argument(
-        "--layout", type=str.lower, choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc"
+        "--layout",
+        type=str.lower,
+        choices=LAYOUTS,
+        default="nhwc",
+        help="layout of convolutions' x and y; default: nhwc",
     )
     parser.add_argument(
         "--cache", choices=CACHES, default="warm", help="where a call finds its arrays; cold: in memory; default: warm"

@@ -285,7 +285,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--simulate", type=natural, default=8, metavar="N", help="schemes a layer whose caches are simulated; default 8"
     )
-    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of the random schemes; default 0")
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="seed of the random schemes; default 0")
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as model.md")
     return parser
 

@@ -103,7 +103,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--threads", type=whole, default=1, metavar="N")
     parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
     parser.add_argument(
-        "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS", help="where no search was done yet"
+        "--budget",
+        type=seconds,
+        default=DEFAULT_BUDGET,
+        metavar="SECONDS",
+        help="search of a layer that was not searched before",
     )
     options = parser.parse_args(arguments)
     try:

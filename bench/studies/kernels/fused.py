@@ -204,7 +204,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
     parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
     parser.add_argument(
-        "--budget", type=seconds, default=DEFAULT_BUDGET, metavar="SECONDS", help="where no search was done yet"
+        "--budget",
+        type=seconds,
+        default=DEFAULT_BUDGET,
+        metavar="SECONDS",
+        help="search of a layer that was not searched before",
     )
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as fused.md")
     return parser

@@ -76,10 +76,14 @@ def main(arguments: list[str] | None = None) -> int:
         "python -m bench.prefetch", description="What prefetches bring: kernels with all, with those to L2, with none."
     )
     parser.add_argument("--suite", required=True, nargs="+", metavar="NAME[:LAYER]", help="a suite, or a layer of it")
-    parser.add_argument("--scheme", metavar="TEXT", help="of a single layer; default: the model's choice")
+    parser.add_argument("--scheme", metavar="TEXT", help="scheme of a single layer; default: the model's choice")
     parser.add_argument("--dtype", default="f32", metavar="NAME", help=CPU_DTYPE_HELP)
     parser.add_argument(
-        "--layout", type=str.lower, choices=LAYOUTS, default="nhwc", help="of convolutions' x and y; default: nhwc"
+        "--layout",
+        type=str.lower,
+        choices=LAYOUTS,
+        default="nhwc",
+        help="layout of convolutions' x and y; default: nhwc",
     )
     parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
     options = parser.parse_args(arguments)

@@ -220,7 +220,9 @@ def _parser() -> argparse.ArgumentParser:
         "--shape", nargs="+", default=list(SHAPES), metavar="NAME[:LAYER]", help=f"default: {' '.join(SHAPES)}"
     )
     parser.add_argument("--threads", type=whole, default=2, metavar="N", help="OpenMP threads; default 2")
-    parser.add_argument("--budget", type=seconds, default=8.0, metavar="SECONDS", help="of each search; default 8")
+    parser.add_argument(
+        "--budget", type=seconds, default=8.0, metavar="SECONDS", help="length of each search; default 8"
+    )
     parser.add_argument(
         "--share",
         type=_share,

@@ -267,7 +267,11 @@ def _parser() -> argparse.ArgumentParser:
         "--budgets", nargs="+", type=seconds, default=list(BUDGETS), metavar="SECONDS", help="default: 2 8 30"
     )
     parser.add_argument(
-        "--peers", nargs="+", default=["xtc", "tvm"], metavar="NAME", help="that search, or none; default: xtc tvm"
+        "--peers",
+        nargs="+",
+        default=["xtc", "tvm"],
+        metavar="NAME",
+        help="peers that search, or none; default: xtc tvm",
     )
     parser.add_argument("--threads", type=whole, default=1, metavar="N", help="default: 1")
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, and its picture beside it")
