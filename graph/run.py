@@ -6,6 +6,7 @@ import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -76,8 +77,10 @@ def file_names(outputs: Sequence[str]) -> list[str]:
 
 def _array(path: str) -> np.ndarray:
     try:
+        if Path(path).exists() and not Path(path).is_file():  # a pipe would be waited for
+            raise ValueError("it is no regular file")
         found = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, BadZipFile, MemoryError) as error:
         raise ModelError(f"{path} cannot be read as an array: {getattr(error, 'strerror', None) or error}") from None
     if not isinstance(found, np.ndarray):
         raise ModelError(f"{path} holds several arrays: give a .npy file for each input")

@@ -224,6 +224,25 @@ def test_a_wrong_command_is_one_sentence(words, why, capsys):
         assert capsys.readouterr().err == f"{why}\n"
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "No data left in file"),
+        (b"PK\x03\x04 no archive", "File is not a zip file"),
+        (b"\x93NUMPY\x01\x00\x10\x00{'descr': '<f4'", "EOF: reading array header"),
+        (None, "it is no regular file"),
+    ],
+    ids=["empty", "archive", "cut", "pipe"],
+)
+def test_an_input_that_is_no_array_is_one_sentence(tiny, tmp_path, content, why, capsys):
+    path = tmp_path / "x.npy"
+    os.mkfifo(path) if content is None else path.write_bytes(content)
+    tiny.save(tmp_path / "saved")
+    assert run_command([str(tmp_path / "saved"), "--input", str(path)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"{path} cannot be read as an array: {why}") and told.count("\n") == 1
+
+
 def read_only(shape):
     found = np.empty(shape, np.float32)
     found.flags.writeable = False
