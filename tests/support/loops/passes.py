@@ -20,7 +20,7 @@ from tests.support.kernels import random_cases
 from tests.support.loops.loops import Arrays, of_numbers, result, statements
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import passes_gaps
-from tiling.dtypes.products import OUTPUT_DTYPES
+from tiling.dtypes.products import LANE_BYTES, OUTPUT_BYTES, OUTPUT_DTYPES
 from tiling.loops.language import (
     Body,
     Buffer,
@@ -126,8 +126,8 @@ def small(random: Random) -> Small:
     draw = random.random()  # the simplest kernel, to which hypothesis goes back, is that of the lowest draws
     if draw >= 0.9:  # the interpreter takes long for their many numbers
         return small_blocks(random)
-    if draw >= 0.86:
-        return small_lines(random)
+    if draw >= 0.78:  # what other random kernels are too seldom
+        return random.choice((small_lines, small_dilated, small_rows))(random)
     operator = random.choice(("matmul", "conv2d", "conv2d", "pointwise2d", "depthwise2d", "grouped2d"))
     # A word of weights beside those of other groups has no place of its own before it is packed.
     of_words = operator not in ("pointwise2d", "grouped2d") and random.random() >= 0.75
@@ -149,8 +149,31 @@ def small_lines(random: Random) -> Small:
     isa = EVERY_ISA[random.choice(("avx512bf16", "avx512vnni"))]
     vectors, rows, dot = random.randint(2, 5), random.randint(1, 3), 2 if isa.dtype == "bf16" else 4
     problem = matmul(m=rows, n=16 * vectors - random.choice((0, 0, 3)), k=random.randint(1, 2 * dot), dtype=isa.dtype)
-    problem = replace(problem, output_dtype=random.choice(OUTPUT_DTYPES[isa.dtype]))
+    narrow = [dtype for dtype in OUTPUT_DTYPES[isa.dtype] if OUTPUT_BYTES[dtype] < LANE_BYTES]
+    problem = replace(problem, output_dtype=random.choice(narrow))
     text = f"S(c) R(k) U(m,{rows}) U(n,{vectors}) D(k,{dot}) V(n,16)"
+    return Small(parse(random_cases.followed(random, problem), text), isa, random.random() < 0.3)
+
+
+def small_dilated(random: Random) -> Small:
+    """A random convolution with padding, whose taps lie apart. Tiles of one row have them in a loop, so the first tap
+    is a quotient.
+    """
+    isa, taps, apart = random.choice(list(ISAS.values())), random.randint(2, 3), random.randint(2, 3)
+    sizes = {"c": random.randint(1, 2), "h": random.randint(4, 6), "w": random.randint(1, 2)}
+    padding = (random.randint(1, 2), apart * (taps - 1) + random.randint(0, 1)), 0
+    problem = conv2d(**sizes, k=random.randint(1, isa.lanes), r=taps, s=1, dilation=(apart, 1), padding=padding)
+    sizes |= {dim: problem.extents[dim] for dim in "hw"}
+    text = f"T(h,{sizes['h']}) T(w,{sizes['w']}) S(y) T(r,{taps}) T(c,{sizes['c']}) V(k,{isa.lanes})"
+    return Small(parse(random_cases.followed(random, problem), text), isa, random.random() < 0.3)
+
+
+def small_rows(random: Random) -> Small:
+    """A random product whose tiles have all columns, so that each is the first to read its rows."""
+    isa, rows, vectors, tiles = random.choice(list(ISAS.values())), *(random.randint(1, 3) for _ in range(3))
+    k = random.randint(rows, rows + 2)
+    problem = matmul(m=rows * tiles, n=isa.lanes * vectors - random.choice((0, 0, 1)), k=k)
+    text = f"T(m,{tiles}) S(c) T(k,{k}) U(m,{rows}) U(n,{vectors}) V(n,{isa.lanes})"
     return Small(parse(random_cases.followed(random, problem), text), isa, random.random() < 0.3)
 
 

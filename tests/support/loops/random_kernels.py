@@ -31,7 +31,7 @@ from tiling.loops.rewrite import conditions_of
 from tiling.loops.walk import walk, with_blocks
 from tiling.problem import Problem
 
-PREFETCHES = ("prefetch", "prefetch rows")  # the passes that ask for lines
+PREFETCHES = tuple(each.name for each in PRODUCT if each.name.startswith("prefetch"))  # the passes that ask for lines
 BOUND_TAPS = "bound taps"
 # The last passes, which make a kernel what one thread of a team does.
 OF_TEAMS = tuple(each.name for each in PRODUCT if each.whole)
@@ -63,7 +63,7 @@ def check(drawn: Small, seed: int) -> set[str]:
     unpacked, arrays = arrays, arrays | {"W": packed(*packed_forms(dict(forms)), arrays["W"])}
     if problem.dtype == "f32":  # else W is of words here, and of numbers there
         np.testing.assert_array_equal(by_loops(drawn.scheme, unpacked["W"]), arrays["W"])
-    before, given, changed, prefetched = lowered, unpacked, set(), []
+    before, given, changed, earlier = lowered, unpacked, set(), []
     for name, kernel in passed:
         if not same_meaning(kernel, before):
             changed.add(name)
@@ -71,23 +71,21 @@ def check(drawn: Small, seed: int) -> set[str]:
             if kernel.arrays[0] != lowered.arrays[0]:  # strips are copied from x itself
                 given = given | {"X": x}
             if name == BOUND_TAPS:
-                prefetched = []
-                result(without_steps_on_padding(before), given, aligned=bool(seed % 2), prefetched=prefetched)
+                earlier = []
+                result(without_steps_on_padding(before), given, aligned=bool(seed % 2), prefetched=earlier)
             prefetched: list[Prefetched] = []
             found = result(kernel, given, aligned=bool(seed % 2), prefetched=prefetched)
-            np.testing.assert_array_equal(
-                found, wanted, err_msg=f"{name}: {problem} {drawn.scheme.text} {drawn.isa.name}"
-            )
             said = f"{name}: {problem} {drawn.scheme.text} {drawn.isa.name}"
-            assert name in PREFETCHES or prefetched == prefetched, said
-            prefetched = prefetched
+            np.testing.assert_array_equal(found, wanted, err_msg=said)
+            assert name in PREFETCHES or prefetched == earlier, said
+            earlier = prefetched
         before = kernel
     for (_, before), (name, shared) in pairwise(drawn.forms(2)[-1 - len(OF_TEAMS) :]):
         if not same_meaning(shared, before):  # a team of one runs any form, a larger one the last
             changed.add(name)
             prefetched = []
             found = result(shared, given, aligned=bool(seed % 2), prefetched=prefetched)
-            assert prefetched == prefetched, f"{name}: {problem} {drawn.scheme.text}"
+            assert prefetched == earlier, f"{name}: {problem} {drawn.scheme.text}"
             np.testing.assert_array_equal(found, wanted, err_msg=f"{name}: {problem} {drawn.scheme.text}")
     for threads in (2, 3):
         found = result(shared, given, threads, aligned=bool(seed % 2))

@@ -25,18 +25,25 @@ from tests.support.programs.programs import (
 from tiling.loops.language import THREADS, For, Kernel
 from tiling.loops.walk import walk
 
+PAGE = 24  # bytes: rows of f32 lie whole pages apart now and then
 
-def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+
+def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The plain loops of a random program give the definition, and each pass leaves that as it is.
+
+    Returns the passes that change loops.
+    """
     random = Random(seed)
     program = random_program_for_passes(random)
     arrays = inputs_of(program, random)
     isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
     monkeypatch.setattr(claim_lines, "LEAST", 1)
-    monkeypatch.setattr(spread_reads, "PAGE", 4)
+    monkeypatch.setattr(spread_reads, "PAGE", PAGE)
     monkeypatch.setattr(interleave_rows, "MOST_IN_CACHE", random.choice((1, interleave_rows.MOST_IN_CACHE)))
     wanted = evaluate(program, arrays)
-    for name, kernel in different(program_forms(program, isa, threads)):
+    forms = list(different(program_forms(program, isa, threads)))
+    for name, kernel in forms:
         for output, found in interpreted(program, kernel, arrays).items():
             expected = rounded(wanted[output], program.array(output).dtype)
             np.testing.assert_array_equal(found, expected, err_msg=f"after {name}: {program.program}")
@@ -44,6 +51,7 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         for output, found in interpreted(program, kernel, arrays, threads=team).items():
             expected = rounded(wanted[output], program.array(output).dtype)
             np.testing.assert_array_equal(found, expected, err_msg=f"{team} threads: {program.program}")
+    return {name for name, _ in forms[1:]}
 
 
 def is_shared(kernel: Kernel) -> bool:
@@ -52,13 +60,14 @@ def is_shared(kernel: Kernel) -> bool:
     return any(THREADS in index.names() for index in ends)
 
 
-def check_runtime(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_runtime(seed: int, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The same of a program whose extents are known when it runs."""
     random = Random(seed)
     program = with_runtime_extents(random_program_for_passes(random), random)
     isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
     monkeypatch.setattr(claim_lines, "LEAST", 1)
-    monkeypatch.setattr(spread_reads, "PAGE", 4)
+    monkeypatch.setattr(spread_reads, "PAGE", PAGE)
     monkeypatch.setattr(interleave_rows, "MOST_IN_CACHE", random.choice((1, interleave_rows.MOST_IN_CACHE)))
     forms = list(different(program_forms(program, isa, threads)))
     for values in runtime_values(program, random):
@@ -73,3 +82,4 @@ def check_runtime(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
             for output, found in interpreted(fixed, kernel, arrays, values, team).items():
                 expected = rounded(wanted[output], fixed.array(output).dtype)
                 np.testing.assert_array_equal(found, expected, err_msg=f"{team} threads: {program.program}")
+    return {name for name, _ in forms[1:]}

@@ -73,15 +73,20 @@ REGULAR = (
     "x: f32[i,j]; z: f32[i,j]; y[i,j] = where(j < {cut}, x[i,j], z[i,j-{cut}] else 0)",  # a choice by position
     "q: f32[i,c]; k: f32[j,c]; s[i,j] = sum[c] q[i,c] * k[j,c]; y[i] = sum[j] where(j < i + {cut}, s[i,j], 0)",  # mask
     "q: f32[i,c]; k: f32[c,j]; y[i,j] = sum[c] q[i,c] * k[c,j]",  # a product
+    "x: f32[c,i,j]; y[i,j,c] = x[c,i,j]",  # a few rows side by side
+    "x: f32[c,i,j]; y[i,c,j] = x[c,i,j]",  # reads far apart
+    "x: f32[i,j]; m[i] = max[j] x[i,j]; v[i] = sum[j] x[i,j] - m[i]; y[i,j] = x[i,j] - v[i]",  # rows that wait
+    "x: f32[i,j]; y[i,j] = x[i,(j-{cut})//3] else 2",  # quotients below zero
 )
 
 
 def random_program_for_passes(random: Random) -> Sized:
-    """A random program, one in four of a kind in `REGULAR`: of small whole numbers, and few points."""
-    if random.random() < 0.75:
+    """A random program, every second one of a kind in `REGULAR`: of small whole numbers, and few points."""
+    if random.random() < 0.5:
         return random_program(random)
     program = read(random.choice(REGULAR).replace("{cut}", str(random.randint(1, 20))))
-    sizes = {"i": random.randint(1, 37), "j": random.randint(1, 37), "c": random.randint(1, 4)}
+    # Whole vectors as often as any other number.
+    sizes = {dim: random.choice((random.randint(1, 37), 32)) for dim in "ij"} | {"c": random.randint(1, 4)}
     return sized(program, {dim: size for dim, size in sizes.items() if dim in program.dims}, {})
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import cpu.passes.program.bind_tasks as bind_tasks
 import cpu.passes.program.lanes.claim_lines as claim_lines
 from cpu.passes.forms import program_forms
-from cpu.passes.order import PLACE_BARRIERS, PROGRAM
+from cpu.passes.order import DIVIDE, PLACE_BARRIERS, PROGRAM
 from cpu.reference.programs import evaluate
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from tests.support.programs.passes import check, check_runtime
@@ -66,14 +66,7 @@ def test_random_programs_need_every_pass(runtime, monkeypatch):
         forms = program_forms(program, random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3))
         changed.update(name for (_, before), (name, kernel) in pairwise(forms) if kernel != before)
     print(*(f"{name}: {changed[name]}" for name in names(PROGRAM)[1:]), sep="\n")
-    apart = {
-        "pack columns",
-        "interleave rows",
-        "spread reads",
-        "store columns",
-        "braid rows",
-        "divide from zero",
-    }  # small programs seldom need them
+    apart = {"pack columns", "interleave rows", "spread reads", "store columns", "braid rows", DIVIDE}  # seldom
     assert set(changed) - apart == set(names(PROGRAM)[1:]) - apart
 
 
