@@ -30,7 +30,7 @@ from graph.tuning import tuned
 from graph.variant import Progress, Variant, steps_of, works_of
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.evaluator.cpu.programs import anchored_for
-from search.flow.ahead import Choice, choices
+from search.flow.choices import Choice, choices
 from tiling.problem import Problem
 
 if TYPE_CHECKING:

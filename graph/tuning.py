@@ -28,7 +28,7 @@ from search.commands.progress import Stage
 from search.evaluator.interface.errors import CompileError, SchemeError
 from search.evaluator.interface.protocol import CANDIDATE_SECONDS, Evaluator
 from search.flow import in_models
-from search.flow.ahead import candidates
+from search.flow.choices import candidates
 from tiling.machine import Timing
 from tiling.problem import Problem
 

@@ -19,7 +19,7 @@ from graph.passes.fuse import fused_maps
 from graph.passes.in_place import joined_in_place
 from search.commands.progress import Stage
 from search.flow import in_models
-from search.flow.ahead import Choice
+from search.flow.choices import Choice
 from tiling.problem import Problem
 from tiling.program.infer import Sized
 

@@ -6,7 +6,7 @@ Read in this order:
     recorded   what find reads from the store and writes to it
     generate   the Python entry points
     ranked     ranks the microkernels before the first search
-    ahead      the model's choices for many problems at once, listed on all cores
+    choices    the model's choices for many problems at once, listed on all cores
     in_models  what is measured of kernels inside whole models, in the same store
     debug      TILEWRIGHT_DEBUG
 """

@@ -9,7 +9,7 @@ from onnx import helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 
 from graph import ModelError, compile_model, plan
-from search.flow import ahead
+from search.flow import choices as flow
 from tests.support.models.onnx_models import model
 
 node = helper.make_node
@@ -32,9 +32,9 @@ def winograd_first(monkeypatch):
     """The model's choice is Winograd's algorithm wherever it is a candidate, and then takes no time."""
 
     def choices(backend, problems, progress):
-        found = ahead.choices(backend, problems, progress)
+        found = flow.choices(backend, problems, progress)
         for problem, choice in found.items():
-            texts, _ = ahead.candidates(backend, [problem])[problem]
+            texts, _ = flow.candidates(backend, [problem])[problem]
             first = next((text for text in texts if text.startswith("F(")), "")
             if first:
                 scheme = backend.parsed(backend.problem(problem), first)

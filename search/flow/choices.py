@@ -69,7 +69,7 @@ def candidates(
     target, found = backend.target, {}
     place = {"isa": target.isa, "threads": target.threads, "dtype": target.dtype, "algorithm": target.algorithm}
     tasks = {
-        Task("search.flow.ahead:listed", _LIST_SECONDS, {"op": p.op, "shape": canonical(p), **place}): p
+        Task("search.flow.choices:listed", _LIST_SECONDS, {"op": p.op, "shape": canonical(p), **place}): p
         for p in problems
     }
     waiting, until = list(tasks), time.monotonic() + _START_SECONDS
