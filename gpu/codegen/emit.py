@@ -12,15 +12,7 @@ from pathlib import Path
 
 import jinja2
 
-from gpu.codegen.copies.aligned import (
-    SHARED_BYTES,
-    THREADS,
-    TILE,
-    aligned_rows,
-    blocks,
-    copying_lines,
-    transposing_context,
-)
+from gpu.codegen.copies.aligned import aligned_rows
 from gpu.codegen.copies.epilogue_arrays import arrays_by_kind, loading_lines
 from gpu.codegen.copies.operand import Operand
 from gpu.codegen.copies.tma import tma_context, tma_maps
@@ -28,7 +20,7 @@ from gpu.codegen.epilogue import epilogue_lines
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.codegen.pipeline.split_k import sharing_context
 from gpu.codegen.pipeline.stages import PRODUCER_REGISTERS, Pipeline
-from gpu.codegen.program import Program, Source
+from gpu.codegen.program import Source
 from tiling.dtypes.formats import FORMATS
 from tiling.expression import times
 from tiling.loops.lowering.show import show
@@ -93,32 +85,6 @@ def emit(scheme: Scheme) -> Source:
         partial_sums=pipeline.partial_sums,
         copied=copied,
     )
-
-
-def copier(program: Program) -> Program:
-    """The program that makes the copies that `program` needs: input arrays in, the memory of all copies out."""
-    copies = program.copied
-    symbol = f"{program.symbol}_rows"
-    text = TEMPLATES.get_template("aligned.cu.j2").render(
-        symbol=symbol,
-        version=VERSION,
-        product=program.symbol,
-        names=" and ".join(copy.name for copy in copies),
-        copies=copies,
-        element={2: "unsigned short", 4: "float"}[copies[0].element_bytes],
-        chunk=copies[0].chunk,
-        threads=THREADS,
-        tile=TILE,
-        lines=copying_lines(copies),
-        **transposing_context(),
-    )
-    shared_bytes = SHARED_BYTES if any(copy.transposed for copy in copies) else 0
-    return Program(symbol, text, blocks(copies), THREADS, shared_bytes, len(copies) + 1)
-
-
-def with_copier(program: Program) -> tuple[Program, ...]:
-    """All programs that one launch runs: the program itself, and the one that copies its inputs, if there is one."""
-    return (program, copier(program)) if program.copied else (program,)
 
 
 def _context(pipeline: Pipeline, inputs: tuple[Operand, Operand], symbol: str) -> dict[str, object]:

@@ -25,7 +25,7 @@ class Program:
                   the arrays
     partial_sums  floats that blocks leave for each other; a pointer to them comes last
     elements      the text calls elements.cuh and values.cuh, as that of loops does
-    copied        arrays that the program from `gpu.codegen.emit.copier` copies first; the kernel reads the copies
+    copied        arrays that the program from `gpu.codegen.loops.copier` copies first; the kernel reads the copies
 
     No other launch may use the same semaphores and partial sums at the same time.
     """

@@ -2,6 +2,7 @@
 
     program_forms(program) -> (name, kernel), …      the kernel of a program after each pass
     scheme_forms(scheme) -> (name, kernel), …        that of a scheme
+    copy_forms(kernel) -> (name, kernel), …          that of copies which come before it
 
 A new optimisation is a file of this room and a line here.
 """
@@ -36,9 +37,11 @@ from gpu.passes.threads.bind_points import bind_points
 from gpu.passes.threads.bind_threads import bind_threads
 from gpu.passes.threads.combine_lanes import combine_lanes
 from gpu.passes.threads.elect_threads import elect_threads
+from gpu.passes.threads.join_launches import join_launches
 from gpu.passes.threads.skip_blocks import skip_blocks
 from gpu.passes.threads.split_launches import split_launches
 from gpu.passes.threads.state_conditions import state_conditions
+from gpu.passes.threads.turn_tiles import turn_tiles
 from gpu.passes.values.add_zeros import add_zeros
 from gpu.passes.values.compute_in_f32 import compute_in_f32
 from gpu.passes.values.guard_gathers import guard_gathers
@@ -49,6 +52,7 @@ from gpu.passes.warpgroups.join_steps import join_steps
 from gpu.passes.warpgroups.multiply_beside import multiply_beside
 from gpu.passes.warpgroups.multiply_warpgroups import multiply_warpgroups
 from gpu.passes.warpgroups.specialise_warps import specialise_warps
+from tiling.loops.language import Kernel
 from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import Forms, Pass, forms
 from tiling.program.infer import Sized
@@ -62,6 +66,7 @@ from tiling.scheme.specifiers import Matrix
 PROGRAM: tuple[Pass[None], ...] = (
     Pass("split launches", lambda kernel, _: split_launches(kernel)),
     Pass("guard gathers", lambda kernel, _: guard_gathers(kernel)),
+    Pass("turn tiles", lambda kernel, _: turn_tiles(kernel)),
     Pass("bind points", lambda kernel, _: bind_points(kernel)),
     Pass("widen", lambda kernel, _: widen(kernel)),
     Pass("bind rows", lambda kernel, _: bind_rows(kernel)),
@@ -69,6 +74,16 @@ PROGRAM: tuple[Pass[None], ...] = (
     Pass("place rows", lambda kernel, _: place_rows(kernel)),
     Pass("combine lanes", lambda kernel, _: combine_lanes(kernel)),
     Pass("elect threads", lambda kernel, _: elect_threads(kernel)),
+    Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
+    Pass("place barriers", lambda kernel, _: place_barriers(kernel)),
+)
+
+
+COPIES: tuple[Pass[None], ...] = (
+    Pass("turn tiles", lambda kernel, _: turn_tiles(kernel)),
+    Pass("bind points", lambda kernel, _: bind_points(kernel)),
+    Pass("join launches", lambda kernel, _: join_launches(kernel)),
+    Pass("widen", lambda kernel, _: widen(kernel)),
     Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
     Pass("place barriers", lambda kernel, _: place_barriers(kernel)),
 )
@@ -132,6 +147,11 @@ SCHEME: tuple[Pass[Scheme], ...] = (
 def program_forms(program: Sized) -> Forms:
     """The plain loops of a program, with cheap maps where they are read and long sums in parts; then of each pass."""
     return forms(lower_program(split_sums(factored_sums(inlined(program)))), PROGRAM, None)
+
+
+def copy_forms(kernel: Kernel) -> Forms:
+    """The loops that copy inputs to rows of whole chunks, then after each pass."""
+    return forms(kernel, COPIES, None)
 
 
 def scheme_forms(scheme: Scheme) -> Forms:

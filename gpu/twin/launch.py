@@ -12,7 +12,7 @@ import numpy as np
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.copies.tensor_map import TensorMap
-from gpu.codegen.emit import copier
+from gpu.codegen.loops.copier import copier
 from gpu.codegen.program import Program, Source
 from gpu.twin.layer import RUNNING, declared, load_behind_layer, text_of
 from tiling.dtypes.products import DTYPE_BYTES

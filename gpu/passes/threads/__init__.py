@@ -3,7 +3,9 @@
 Read in this order:
 
     split_launches    the kernel as launches, one after the other
+    turn_tiles        transposing maps through shared memory
     bind_points       points of maps on threads, neighbours on neighbours
+    join_launches     launches that need nothing of each other as one
     bind_blocks       a scheme's loops over blocks as the blocks of a launch
     state_conditions  conditions in place of flags
     bind_threads      its loops over warps and lanes as threads, which stage together

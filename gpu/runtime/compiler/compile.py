@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 
 from cpu.runtime.compiler.cache import kept, with_facts, without_facts
 from cpu.runtime.compiler.toolchain import CompileError
-from gpu.codegen.emit import with_copier
+from gpu.codegen.loops.copier import with_copier
 from gpu.codegen.program import Program
 from gpu.runtime.compiler import nvrtc
 from gpu.runtime.compiler.device_layer import layer

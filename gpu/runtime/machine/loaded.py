@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from gpu.codegen.copies.aligned import copied_bytes, slices
-from gpu.codegen.emit import copier
+from gpu.codegen.loops.copier import copier
 from gpu.codegen.program import Program
 from gpu.runtime.compiler.compile import Cubin, compile_cubin
 from gpu.runtime.machine.device import DeviceError, current

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from gpu.passes import order
-from gpu.passes.order import PROGRAM, SCHEME, program_forms, scheme_forms
+from gpu.passes.order import COPIES, PROGRAM, SCHEME, copy_forms, program_forms, scheme_forms
 from gpu.passes.threads import bind_points
 from tests.support.loops.examples import check_example
 from tiling.epilogue import fused
+from tiling.loops.index import ZERO, constant, variable
+from tiling.loops.language import Buffer, For, Kernel, Load, Store
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem
 from tiling.program.infer import sized
@@ -22,6 +24,7 @@ SOFTMAX = "m[i] = max[j] x[i,j]; e[i,j] = exp(x[i,j] - m[i]); d[i] = sum[j] e[i,
 PROGRAMS: dict[str, tuple[str, dict]] = {
     "split launches": ("m[] = max[j] x[j]; y[j] = x[j] - m[]", {"x": (9,)}),
     "guard gathers": ("y[i] = x[t[i]]; t: s32", {"x": (9,), "t": (20,)}),
+    "turn tiles": ("y[i,j] = 2 * x[j,i]", {"x": (100, 76)}),
     "bind points": ("y[i,j] = 2 * x[i,j]", {"x": (100, 76)}),
     "widen": ("y[i,j] = 2 * x[i,j]", {"x": (8, 64)}),
     "bind rows": (SOFTMAX, {"x": (100, 768)}),
@@ -93,7 +96,7 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
 def test_every_pass_is_on_the_page():
     page = (Path(__file__).parents[3] / "docs" / "gpu-passes.md").read_text(encoding="utf-8")
     page = " ".join(page.split())
-    passes = [*PROGRAM, *SCHEME]
+    passes = [*PROGRAM, *SCHEME, *COPIES]
     assert len(passes) > 15 and [each.name for each in passes if f"`{each.name}`" not in page] == []
 
 
@@ -114,6 +117,17 @@ def test_a_pass_of_programs_does_what_its_docstring_shows(name, monkeypatch):
 @pytest.mark.parametrize("name", SCHEMES)
 def test_a_pass_of_schemes_does_what_its_docstring_shows(name):
     check_example(docstring(name), name, dict(scheme_forms(parse(*SCHEMES[name]))))
+
+
+def test_launches_are_joined_as_the_docstring_shows():
+    arrays = [Buffer(name, (count,), ("i",)) for name, count in {"x": 2048, "a": 2048, "y": 2304, "b": 2304}.items()]
+    one, other = (
+        For("i", ZERO, constant(count), 1, (Store(to, (variable("i"),), Load(of, (variable("i"),))),))
+        for to, of, count in (("a", "x", 2048), ("b", "y", 2304))
+    )
+    forms = dict(copy_forms(Kernel(tuple(arrays), (one, other))))
+    check_example(docstring("join launches"), "join launches", forms)
+    assert {*PROGRAMS, "join launches"} >= {each.name for each in COPIES}
 
 
 def test_every_pass_is_compared():

@@ -13,7 +13,7 @@ import pytest
 from cpu.runtime.compiler.toolchain import find_compiler
 from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.copies.tensor_map import MAP_TYPES, WRONG_BIT
-from gpu.codegen.emit import copier
+from gpu.codegen.loops.copier import copier
 from gpu.codegen.loops.scheme import emit_loops, emit_scheme
 from gpu.codegen.program import Source
 from gpu.model.devices import DEVICES

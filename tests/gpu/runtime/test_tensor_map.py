@@ -15,7 +15,8 @@ import pytest
 
 import gpu.runtime.machine.driver
 from gpu.codegen.copies.tensor_map import Pixels, TensorMap, TensorMapError
-from gpu.codegen.emit import copier, emit
+from gpu.codegen.emit import emit
+from gpu.codegen.loops.copier import copier
 from gpu.codegen.program import Program
 from gpu.probes.probe import WORDS, Probe
 from gpu.probes.tma_probes import BARRIER, LOADS
@@ -203,7 +204,7 @@ def test_a_launch_takes_copies_in_the_place_of_arrays_that_are_not_aligned(drive
         loaded.launch(*arrays)
     assert asked == [(2 * (128 + 136) * 80, "uint8")]
     (grid, block, parameters, shared), (_, _, maps, _) = launches[:2]
-    assert (grid, block, parameters, shared) == ((5 + 6,), (256,), (arrays[0], arrays[1], room), 0)
+    assert (grid, block, parameters, shared) == ((40 + 43,), (256,), (arrays[0], arrays[1], room), 16)
     assert [call[4] for call in driver.calls] == [1 << 20, (1 << 20) + 2 * 128 * 80, 768]
     assert [call[5:7] for call in driver.calls[:2]] == [([67, 128], [160]), ([67, 136], [160])]
     assert [p.dtype for p in maps] == ["V128"] * 3 and len(launches) == 4

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from cpu.runtime.compiler.toolchain import CompileError
-from gpu.codegen.emit import copier
+from gpu.codegen.loops.copier import copier
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.limits.multiprocessor import REGISTERS

@@ -1,0 +1,85 @@
+"""The kernel that copies inputs to rows where the copy engine finds them, as plain loops and passes.
+
+copier(program) -> Program
+with_copier(program) -> (Program, …)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate
+
+from gpu.codegen.copies.aligned import AlignedRows
+from gpu.codegen.loops.emit import emit_launch
+from gpu.codegen.program import Program
+from gpu.passes.facts.accesses import moved
+from gpu.passes.facts.reading import flat
+from gpu.passes.facts.workers import launches
+from gpu.passes.order import copy_forms
+from tiling.loops.index import ZERO, Index, constant, variable
+from tiling.loops.language import Buffer, Choose, For, Inside, Kernel, Load, Number, Statement, Store
+from tiling.loops.rewrite import with_buffers
+
+_ROOM = "copied"
+_STORED = {2: "u16", 4: "f32"}  # what elements are copied as, by their bytes
+
+
+def copier(program: Program) -> Program:
+    """The program that makes the copies that `program` needs: input arrays in, the memory of all copies out."""
+    copies = program.copied
+    dtype = _STORED[copies[0].element_bytes]
+    given = tuple(_given(copy, dtype) for copy in copies)
+    made = tuple(_made(copy, dtype) for copy in copies)
+    *_, (_, kernel) = copy_forms(Kernel((*given, *made), tuple(map(_copied, copies, given, made))))
+    starts = (0, *accumulate(copy.size for copy in copies))
+    body = kernel.body
+    for array, start in zip(made, starts):
+        body = moved(body, {array.name}, partial(_of_room, array, start))
+    body = tuple(with_buffers(s, {array.name: _ROOM for array in made}) for s in body)
+    kernel = replace(kernel, arrays=(*given, Buffer(_ROOM, (starts[-1],), ("element",), dtype)), body=body)
+    (loop,) = launches(kernel)
+    symbol = f"{program.symbol}_rows"
+    launch, lines = emit_launch(kernel, loop, symbol)
+    named = " and ".join(copy.name for copy in copies)
+    heading = f"/* Copies {named} for {program.symbol}: rows of a multiple of 32 bytes, with zeros behind them. */"
+    text = "\n".join([heading, *lines, ""])
+    sizes = (launch.grid.offset, launch.threads, launch.shared_bytes)
+    return Program(symbol, text, *sizes, len(kernel.arrays), elements=True)
+
+
+def with_copier(program: Program) -> tuple[Program, ...]:
+    """All programs that one launch runs: the program itself, and the one that copies its inputs, if there is one."""
+    return (program, copier(program)) if program.copied else (program,)
+
+
+def _given(copy: AlignedRows, dtype: str) -> Buffer:
+    """The input as it lies."""
+    sides = {"row": copy.rows, "column": copy.elements}
+    axes = ("column", "row") if copy.transposed else ("row", "column")
+    return _array(copy, copy.name, {axis: sides[axis] for axis in axes}, dtype)
+
+
+def _made(copy: AlignedRows, dtype: str) -> Buffer:
+    """The copy, with the zeros behind its rows."""
+    return _array(copy, f"{copy.name}_rows", {"row": copy.rows, "column": copy.pitch}, dtype)
+
+
+def _array(copy: AlignedRows, name: str, sides: dict[str, int], dtype: str) -> Buffer:
+    sides = {"matrix": copy.matrices, **sides} if copy.matrices > 1 else sides
+    return Buffer(name, tuple(sides.values()), tuple(sides), dtype)
+
+
+def _of_room(array: Buffer, start: int, at: tuple[Index, ...]) -> tuple[Index, ...]:
+    """Where an element of a copy is in the memory of all copies."""
+    return (flat(array, at) + start,)
+
+
+def _copied(copy: AlignedRows, given: Buffer, made: Buffer) -> Statement:
+    """The loops that make a copy."""
+    load = Load(given.name, tuple(map(variable, given.axes)))
+    value = Choose((Inside(variable("column"), None, copy.elements),), load, Number(0, given.dtype))
+    found: Statement = Store(made.name, tuple(map(variable, made.axes)), value)
+    for name, extent in reversed(tuple(zip(made.axes, made.shape))):
+        found = For(name, ZERO, constant(extent), 1, (found,))
+    return found
