@@ -11,6 +11,7 @@
 
 /* Compilers see that they are not negative, so divisions by powers of two are shifts. */
 DEVICE int block_number(void) { return (int)(blockIdx.x & 0x7fffffff); }
+DEVICE int block_count(void) { return (int)(gridDim.x & 0x7fffffff); }
 DEVICE int thread_number(void) { return (int)(threadIdx.x & 1023); }
 DEVICE int warp_number(void) { return (int)(threadIdx.x / 32); }
 DEVICE int member_number(void) { return (int)(threadIdx.x % 32); } /* of its warp */

@@ -15,7 +15,8 @@ from tiling.scheme.specifiers import DotGroup, Lambda, Matrix, Rest, SchemeError
 _MULTIPLIED = tuple(name for name, each in DTYPES.items() if each.x in FLOATS)  # by threads alone
 MOST_THREADS = 1024  # of a block
 _THREADS = ("warp", "lane", "warpgroup")
-_WORKERS = ("block", *_THREADS)
+_BLOCKS = ("cluster", "block")  # outermost
+_WORKERS = (*_BLOCKS, *_THREADS)
 
 
 def check_scheme(scheme: Scheme) -> None:
@@ -66,8 +67,8 @@ def _bound(scheme: Scheme, worker: str) -> list[Tile]:
 
 def _check_worker(scheme: Scheme, place: int, tile: Tile) -> None:
     """Checks that blocks stand outermost, and warps and lanes around the register tile."""
-    if tile.worker not in _WORKERS:
-        raise SchemeError(f"{tile}: workers of a scheme without M are {', '.join(_WORKERS)} on a GPU")
+    if tile.worker not in _WORKERS or (tile.worker == "cluster" and not is_of_warpgroups(scheme)):
+        raise SchemeError(f"{tile}: workers of a scheme without M are {', '.join(_WORKERS[1:])} on a GPU")
     before = scheme.specifiers[:place]
     outputs = [s for s in before if isinstance(s, Tile) and s.dim[0] not in scheme.problem.reductions]
     if tile.worker == "block" and tile.dim[0] in scheme.problem.reductions and outputs:
@@ -76,11 +77,11 @@ def _check_worker(scheme: Scheme, place: int, tile: Tile) -> None:
         )
     if tile.worker == "block" and tile.dim[0] in scheme.problem.reductions:
         _check_shared_sum(scheme, tile)
-    if tile.worker == "block" and not all(isinstance(s, Tile) and s.worker == "block" for s in before):
+    if tile.worker == "block" and not all(isinstance(s, Tile) and s.worker in _BLOCKS for s in before):
         raise SchemeError(f"{tile}: blocks stand outermost, together: put it first")
     inside = [s for s in scheme.specifiers[place + 1 :] if isinstance(s, (Rest, Tile, Lambda))]
     alone = [s for s in inside if not (isinstance(s, Tile) and s.worker) and s.dim not in scheme.problem.reductions]
-    if tile.worker != "block" and alone:
+    if tile.worker not in _BLOCKS and alone:
         raise SchemeError(
             f"{tile}: {alone[0]} loops over outputs inside it; on a GPU it stands outside warps and lanes"
         )

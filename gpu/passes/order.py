@@ -33,6 +33,7 @@ from gpu.passes.steps.load_ahead import load_ahead
 from gpu.passes.steps.load_first import load_first
 from gpu.passes.steps.unroll_copies import unroll_copies
 from gpu.passes.threads.bind_blocks import bind_blocks
+from gpu.passes.threads.bind_clusters import bind_clusters
 from gpu.passes.threads.bind_points import bind_points
 from gpu.passes.threads.bind_threads import bind_threads
 from gpu.passes.threads.combine_lanes import combine_lanes
@@ -45,12 +46,13 @@ from gpu.passes.threads.turn_tiles import turn_tiles
 from gpu.passes.values.add_zeros import add_zeros
 from gpu.passes.values.compute_in_f32 import compute_in_f32
 from gpu.passes.values.guard_gathers import guard_gathers
-from gpu.passes.warpgroups.check_warpgroup import is_of_warpgroups, threads_copy
+from gpu.passes.warpgroups.check_warpgroup import blocks_of_cluster, has_clusters, is_of_warpgroups, threads_copy
 from gpu.passes.warpgroups.copy_boxes import copy_boxes
 from gpu.passes.warpgroups.cut_tiles import cut_tiles
 from gpu.passes.warpgroups.join_steps import join_steps
 from gpu.passes.warpgroups.multiply_beside import multiply_beside
 from gpu.passes.warpgroups.multiply_warpgroups import multiply_warpgroups
+from gpu.passes.warpgroups.share_copies import share_copies
 from gpu.passes.warpgroups.specialise_warps import specialise_warps
 from tiling.loops.language import Kernel
 from tiling.loops.lowering.lower import lower_scheme
@@ -105,13 +107,18 @@ def _of_threads(scheme: Scheme) -> bool:  # who copy for warpgroups
     return is_of_warpgroups(scheme) and threads_copy(scheme)
 
 
+def _of_clusters(scheme: Scheme) -> bool:  # of several blocks
+    return has_clusters(scheme) and blocks_of_cluster(scheme) > 1
+
+
 def _copied(scheme: Scheme) -> bool:
     return _of_warps(scheme) or _of_threads(scheme)
 
 
 SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("compute in f32", compute_in_f32),
-    Pass("bind blocks", lambda kernel, _: bind_blocks(kernel)),
+    Pass("bind blocks", lambda kernel, _: bind_blocks(kernel), lambda scheme: not has_clusters(scheme)),
+    Pass("bind clusters", bind_clusters, has_clusters),
     Pass("state conditions", lambda kernel, _: state_conditions(kernel), lambda scheme: parts_of(scheme) > 1),
     Pass("bind threads", lambda kernel, _: bind_threads(kernel)),
     Pass("stage tiles", stage_tiles, lambda scheme: not _has_matrix(scheme)),
@@ -140,6 +147,7 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("skip blocks", skip_blocks, _has_matrix),
     Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
     Pass("place barriers", lambda kernel, _: place_barriers(kernel)),
+    Pass("share copies", lambda kernel, _: share_copies(kernel), _of_clusters),
     Pass("keep loops", lambda kernel, _: keep_loops(kernel), _copied),
 )
 

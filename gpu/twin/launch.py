@@ -169,8 +169,8 @@ def _run_text(program: Program) -> str:
     if program.elements:
         roles = ", ".join(["TWIN_INPUT"] * (program.arrays - 1) + ["TWIN_OUTPUT"])
         return f"""    static const enum twin_role roles[] = {{{roles}}};
-    twin_launch(launch, blocks, {program.threads}, {program.shared_bytes}, arrays, bytes, roles, {program.arrays},
-                seed, report);"""
+    twin_launch(launch, blocks, {program.cluster}, {program.threads}, {program.shared_bytes}, arrays, bytes, roles,
+                {program.arrays}, seed, report);"""
     return f"""    twin_run(launch, blocks, {program.cluster}, {program.threads}, {program.shared_bytes},
              arrays, bytes, {program.arrays}, 1, seed, report);"""
 

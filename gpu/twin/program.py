@@ -107,7 +107,7 @@ def _run_text(program: ProgramText, launch: Launch, number: int) -> str:
     buffers = (*program.arrays, *program.between)
     roles = ", ".join(_role(program, launch, buffer.name) for buffer in buffers)
     return f"""    static const enum twin_role roles_{number}[] = {{{roles}}};
-    if (twin_launch(tilewright_launch_{number}, (unsigned)grids[{number}], {launch.threads}, {launch.shared_bytes},
+    if (twin_launch(tilewright_launch_{number}, (unsigned)grids[{number}], 1, {launch.threads}, {launch.shared_bytes},
                     arrays, bytes, roles_{number}, {len(buffers)}, seed + {number}, report))
         return 1;"""
 

@@ -70,7 +70,7 @@ static unsigned twin_address(const void *p) { return TWIN_BASE + (unsigned)((con
 static int twin_check(const void *place, int bytes, int align, int write, const char *what)
 {
     const char *p = place, *base = twin_here()->shared;
-    struct twin_touch *touches = twin_elements.shared;
+    struct twin_touch *touches = twin_elements.shared + (twin_here() - twin.blocks) * twin.shared_bytes;
     struct twin_array *array = NULL;
     const int shared = p >= base && p < base + twin.shared_bytes;
     if (shared) {
@@ -247,12 +247,12 @@ FROM_MEMBER(u64, unsigned long long)
 FROM_MEMBER(bool, int)
 
 /* Runs one launch on arrays with these roles. Returns 0, or 1 with a message. */
-static int twin_launch(void (*body)(void), unsigned blocks, int threads, int shared_bytes, char **arrays,
+static int twin_launch(void (*body)(void), unsigned blocks, int cluster, int threads, int shared_bytes, char **arrays,
                        const long *bytes, const enum twin_role *roles, int count, uint64_t seed,
                        struct twin_report *report)
 {
     twin_elements.arrays = calloc((size_t)count + 1, sizeof *twin_elements.arrays);
-    twin_elements.shared = calloc((size_t)shared_bytes + 1, sizeof *twin_elements.shared);
+    twin_elements.shared = calloc((size_t)(cluster * shared_bytes) + 1, sizeof *twin_elements.shared);
     twin_elements.count = count;
     int missing = !twin_elements.arrays || !twin_elements.shared;
     for (int i = 0; i < count && !missing; ++i) {
@@ -264,7 +264,7 @@ static int twin_launch(void (*body)(void), unsigned blocks, int threads, int sha
     if (missing)
         snprintf(report->message, sizeof report->message, "the twin has no memory for what it notes of each byte");
     else
-        twin_run(body, blocks, 1, threads, shared_bytes, arrays, bytes, count, 0, seed, report);
+        twin_run(body, blocks, cluster, threads, shared_bytes, arrays, bytes, count, 0, seed, report);
     for (int i = 0; i < count && !missing; ++i)
         for (long at = 0; roles[i] == TWIN_OUTPUT && at < bytes[i] && !*report->message; ++at)
             if (!twin_elements.arrays[i].touches[at].write_block)

@@ -104,12 +104,18 @@ static void twin_points(const struct twin_product *p, uint64_t descriptor, int a
     }
 }
 
+/* The first row of a that a warp multiplies. Blocks have any number of warps. */
+static int twin_warp_row(const struct twin_thread *lanes)
+{
+    return (int)(lanes - twin.threads) % twin.thread_count % 128 / 32 * 16;
+}
+
 /* Does product `index` of each lane of a warp. */
 static void twin_multiply(struct twin_thread *lanes, int index)
 {
     static float a[16][16], b[TWIN_WIDEST][16];
     struct twin_product *p = lanes[0].products + index;
-    const int warp_row = (int)(lanes - twin.threads) % 128 / 32 * 16;
+    const int warp_row = twin_warp_row(lanes);
     twin_points(p, p->a, p->a_across, warp_row, 16, a);
     twin_points(p, p->b, p->b_across, 0, p->columns, b);
     for (int lane = 0; lane < 32; ++lane)
@@ -135,7 +141,7 @@ static void twin_start_product(struct twin_thread *lanes)
         lanes[lane].products[index] = *(struct twin_product *)lanes[lane].arguments[0];
         lanes[lane].product_count++;
     }
-    twin_count_product(lanes[0].products + index, (int)(lanes - twin.threads) % 128 / 32 * 16, 1);
+    twin_count_product(lanes[0].products + index, twin_warp_row(lanes), 1);
     /* Products of one sum are done in order, so this one is done at once only if those before it are done. */
     if ((!index || lanes[0].products[index - 1].done) && (int)twin_random(4) >= twin.lateness)
         twin_multiply(lanes, index);

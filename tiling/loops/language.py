@@ -241,7 +241,7 @@ class For:
     order.
 
     kind: "serial", "rolled" where compilers may not unroll it, "unrolled" or "vector"; or the workers that run it side
-    by side: "core", "block", "warp", "lane" …
+    by side: "core", "block", "warp", "lane" … The blocks of a "cluster" reach each other's shared memory.
     dim: the dim of the problem that the loop walks, "" for none. limit: the iterations
     from this one on change nothing that is needed, so a pass may end the loop there; None where all are needed.
     """
@@ -508,6 +508,8 @@ class CopyBox:
     whether chunk c of 16 bytes of row r, of 128 bytes, lies where c ^ r % 8 would.
     windows: where it has some, the array holds images, with axes for images, for each of `windows`, and for channels.
     Then the box is a pixel of each of extents[0] windows, in their order, and `source` is where the first one begins.
+    blocks: how many blocks of the cluster, from the first on, get the box at the same place and count it at their own
+    mbarrier; 0 for this block alone.
     """
 
     target: Address
@@ -517,6 +519,7 @@ class CopyBox:
     function: str = ""
     swizzled: bool = False
     windows: tuple[Windows, ...] = ()
+    blocks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -529,10 +532,14 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Arrive:
-    """Arrives at an mbarrier. The phase ends only after so many more bytes of copies."""
+    """Arrives at an mbarrier. The phase ends only after so many more bytes of copies.
+
+    rank: the number in the cluster of the block whose mbarrier it is; None for that of this block.
+    """
 
     barrier: Address
     bytes: int = 0
+    rank: Index | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -571,7 +578,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """Every worker of this kind waits here for the others of its group."""
+    """Every worker of this kind waits here for the others of its group: a block for those of its cluster."""
 
     kind: str
 

@@ -257,16 +257,17 @@ def _of_memory(statement: Statement) -> str:
             return f"copy {count} elements to {' from '.join(places)}{tests}"
         case Commit():
             return "commit"
-        case CopyBox(target, source, extents, barrier, function, swizzled, windows):
+        case CopyBox(target, source, extents, barrier, function, swizzled, windows, blocks):
             places = (_place(address.buffer, address.at) for address in (target, source))
             size = " x ".join(map(str, extents)) + f", {function}," * bool(function)
             taps = f" pixels at {', '.join(str(each.tap) for each in windows)} of windows" if windows else ""
             box = f"{'swizzled ' * swizzled}box of {size}{taps}"
-            return f"copy a {box} to {' from '.join(places)}, counted at {_operand(barrier)}"
+            each = f" of {blocks} blocks" if blocks else ""
+            return f"copy a {box} to {' from '.join(places)}, counted at {_operand(barrier)}{each}"
         case Open(barrier, arrivals):
             return f"open {_operand(barrier)} for {arrivals} arrivals"
-        case Arrive(barrier, 0):
-            return f"arrive at {_operand(barrier)}"
+        case Arrive(barrier, 0, rank):
+            return f"arrive at {_operand(barrier)}" + ("" if rank is None else f" of block {rank}")
         case Arrive(barrier, size):
             return f"arrive at {_operand(barrier)}, expect {size} bytes"
         case Await(barrier, phase):

@@ -14,11 +14,13 @@ from gpu.codegen.loops.print import GpuPrinter, map_of
 from gpu.passes.facts.reading import dtypes_of, elements, touched
 from gpu.passes.facts.workers import (
     BLOCK,
+    LAUNCHED,
     MEMBER,
     THREAD,
     WARP,
     WARPGROUP,
     WARPS_OF_GROUP,
+    cluster_of,
     launches,
     threads_of,
 )
@@ -32,7 +34,7 @@ from tiling.loops.writes import stored_to
 from tiling.program.infer import Sized
 
 _NUMBER_OF = {BLOCK: "block_number()", WARP: "warp_number()", THREAD: "thread_number()", MEMBER: "member_number()"}
-_NUMBER_OF |= {WARPGROUP: f"warp_number() / {WARPS_OF_GROUP}"}
+_NUMBER_OF |= {WARPGROUP: f"warp_number() / {WARPS_OF_GROUP}", LAUNCHED: "block_count()"}
 _LARGEST_INT = 2**31 - 1
 
 
@@ -80,10 +82,16 @@ def emit_launch(kernel: Kernel, loop: For, symbol: str, blocks: int = 1) -> tupl
         f"TENSOR_MAP {map_of(name)}" if name in boxed else _parameter(buffer, name in written)
         for name, buffer in memory.items()
     ]
-    parameters += [f"long long {name}" for name, _ in kernel.numbers] + ["int *outside"] * reports
+    parameters += [f"long long {name}" for name, _ in kernel.numbers if name != LAUNCHED] + ["int *outside"] * reports
     names |= {MEMBER} if "lane" in names else set()
     workers = [f"{name} = {_NUMBER_OF[name]}" for name in _NUMBER_OF if name in names | _guarding(loop)]
-    lines = [f"KERNEL({launch.threads}, {blocks}) {symbol}({', '.join(parameters)})", "{"]
+    cluster = cluster_of(kernel)
+    kind = (
+        f"CLUSTER_KERNEL({launch.threads}, {blocks}, {cluster})"
+        if cluster > 1
+        else f"KERNEL({launch.threads}, {blocks})"
+    )
+    lines = [f"{kind} {symbol}({', '.join(parameters)})", "{"]
     lines += [f"    const {printer.integer} {', '.join(workers)};"] * bool(workers)
     return launch, [*lines, *(f"    {line}" for line in printer.lines(loop.body)), "}"]
 

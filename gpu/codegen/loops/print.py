@@ -52,7 +52,11 @@ from tiling.loops.language import (
 )
 from tiling.loops.values import dtype_of
 
-_BARRIERS = {"thread": "__syncthreads();", "lane": "__syncwarp();"}
+_BARRIERS = {
+    "block": ["cluster_arrive();", "cluster_wait();"],
+    "thread": ["__syncthreads();"],
+    "lane": ["__syncwarp();"],
+}
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ class GpuPrinter:
                 given = {name: self.operand(operand) for name, operand in invoke.operands}
                 return [f"{invoke.instruction.text.format(**given)};"]
             case Barrier(kind):
-                return [_BARRIERS[kind]]
+                return _BARRIERS[kind]
             case Copy(target, source, count, conditions):
                 size, inside = WIDTH[self.buffers[target.buffer].dtype], " && ".join(map(test, conditions)) or "1"
                 return [f"copy_async_{count * size}({self.operand(target)}, {self.operand(source)}, {inside});"]
@@ -115,8 +119,10 @@ class GpuPrinter:
                 return ["cp_async_commit();"]
             case Open(barrier, arrivals):
                 return [f"mbarrier_init({self.shared(barrier)}, {arrivals});"]
-            case Arrive(barrier, 0):
+            case Arrive(barrier, 0, None):
                 return [f"mbarrier_arrive({self.shared(barrier)});"]
+            case Arrive(barrier, 0, rank) if rank is not None:
+                return [f"mbarrier_arrive_at({self.shared(barrier)}, {number(rank)});"]
             case Arrive(barrier, size):
                 return [f"mbarrier_expect({self.shared(barrier)}, {size});"]
             case Await(barrier, phase):  # the hardware knows whether a phase is even or odd
@@ -165,7 +171,10 @@ class GpuPrinter:
         """A copy of a box, whose place is innermost first, by the tensor map of its array."""
         at = ", ".join(map(number, reversed((*(each.tap for each in copy.windows), *copy.source.at))))
         given = f"{self.shared(copy.target)}, &{map_of(copy.source.buffer)}, {self.shared(copy.barrier)}, {at}"
-        return f"copy_{'pixels' if copy.windows else f'box_{len(copy.extents)}d'}({given});"
+        kind = "pixels" if copy.windows else f"box_{len(copy.extents)}d"
+        if copy.blocks:
+            return f"copy_{kind}_multicast({given}, {(1 << copy.blocks) - 1});"
+        return f"copy_{kind}({given});"
 
     def shared(self, address: Address) -> str:
         """A place in shared memory as the copy engine and mbarriers know it."""

@@ -17,7 +17,7 @@ from gpu.codegen.program import Source
 from gpu.passes.check_scheme import check_scheme
 from gpu.passes.facts.reading import elements
 from gpu.passes.facts.registers import blocks_of
-from gpu.passes.facts.workers import launches
+from gpu.passes.facts.workers import LAUNCHED, cluster_of, launches
 from gpu.passes.matrices.check_matrix import is_staged_once
 from gpu.passes.matrices.share_sums import COUNTS
 from gpu.passes.memory.allocate_shared import shared_bytes, step_bytes
@@ -89,8 +89,11 @@ def emit_loops(scheme: Scheme) -> Source:
             f"make what S(…) stages smaller"
         )
     text = "\n".join([*_heading(scheme), *lines, ""])
-    sizes = (launch.grid.offset, launch.threads, launch.shared_bytes, 3 + len(others))
+    grid = dict(kernel.numbers).get(LAUNCHED, launch.grid.offset)
+    sizes = (grid, launch.threads, launch.shared_bytes, 3 + len(others))
     source = Source(symbol, text, *sizes, scheme, elements=True, step_bytes=step_bytes(loop))
+    if kernel.numbers:
+        source = replace(source, cluster=cluster_of(kernel), persistent=blocks)
     left = sum(elements(s.buffer) for s in kernel.body if isinstance(s, Alloc))
     return replace(source, semaphores=sum(map(elements, counts)), partial_sums=left, maps=_maps(kernel, problem.dtype))
 

@@ -1,16 +1,36 @@
-"""Stages of a ring: which one a step of a loop has, and whether two steps have different ones."""
+"""Stages of a ring: which one a step of a loop has, and whether two steps have different ones.
+
+A block that takes tiles in turns goes on with the ring where the tile before has left it.
+"""
 
 from __future__ import annotations
 
-from tiling.loops.index import Index, Part, variable
-from tiling.loops.language import For
+from tiling.loops.index import ZERO, Index, Part, variable
+from tiling.loops.language import For, Statement
 
 STAGE = "stage"  # the axis of a tile along which its stages lie
+TURN = "turn"  # the variable of the loop in which a block takes tiles
+
+
+def is_turn(statement: Statement) -> bool:
+    """Whether a statement is the loop in which a block takes tiles."""
+    return isinstance(statement, For) and statement.name == TURN
 
 
 def stage_of(loop: For, stages: int, ahead: int = 0) -> Index:
     """The stage of the step so many steps after the current one."""
     return (variable(loop.name) - loop.start + ahead * loop.step) // loop.step % stages
+
+
+def number_of(loop: For, turns: bool) -> Index:
+    """How many steps have come before the current one, with those of other turns."""
+    before = variable(TURN) * steps_of(loop) if turns else ZERO
+    return before + (variable(loop.name) - loop.start) // loop.step
+
+
+def steps_of(loop: For) -> int:
+    """The steps of a loop of a fixed number of them."""
+    return (loop.stop - loop.start).offset // loop.step
 
 
 def is_stage(index: Index) -> bool:

@@ -1,6 +1,7 @@
 """The workers of a GPU in loops: a variable for each kind, and how many there are.
 
-    for block in 0..100, block:          the blocks of a launch
+    for cluster in 0..100 by 2, cluster: the clusters of a launch, where blocks share what they copy
+    for block in 0..100, block:          the blocks of a launch, or those of a cluster
       for thread in 0..256, thread:      the threads of a block
       for warp in 0..8, warp:            the warps of a block
       for warpgroup in 0..2, warpgroup:  four warps each, the first ones of a block
@@ -13,22 +14,25 @@ ends before the second begins. A register of each thread has an axis with the na
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 
 from gpu.passes.facts.accesses import moved
 from tiling.loops.index import ZERO, Index, constant, variable
-from tiling.loops.language import Body, Buffer, For, Kernel
-from tiling.loops.walk import walk
+from tiling.loops.language import Body, Buffer, For, Kernel, Statement
+from tiling.loops.walk import walk, with_blocks
 
 BLOCK, WARP, THREAD, MEMBER, WARPGROUP, QUARTER = "block", "warp", "thread", "member", "warpgroup", "quarter"
+CLUSTER, RANK = "cluster", "rank"  # a block has a rank in its cluster
+LAUNCHED = "blocks"  # a number of kernels whose blocks take tiles in turns: how many blocks there are
 KIND = {BLOCK: "block", WARP: "warp", THREAD: "thread", MEMBER: "lane", WARPGROUP: "warpgroup", QUARTER: "warp"}
+KIND |= {CLUSTER: "cluster"}
 WARP_SIZE, WARPS_OF_GROUP = 32, 4
 BLOCK_THREADS = 256  # threads of a block, unless a pass chooses another number
 WARPS = 4  # of a block whose teams are warps
 
-BLOCKS, WARPS_OF_BLOCK, THREADS_OF_BLOCK, THREADS_OF_WARP, WARPGROUPS_OF_BLOCK = (
-    KIND[name] for name in (BLOCK, WARP, THREAD, MEMBER, WARPGROUP)
+BLOCKS, WARPS_OF_BLOCK, THREADS_OF_BLOCK, THREADS_OF_WARP, WARPGROUPS_OF_BLOCK, CLUSTERS = (
+    KIND[name] for name in (BLOCK, WARP, THREAD, MEMBER, WARPGROUP, CLUSTER)
 )
 WORKERS = frozenset(KIND)
 
@@ -74,8 +78,25 @@ def with_axis(body: Body, worker: str, names: Collection[str]) -> Body:
 
 
 def launches(kernel: Kernel) -> list[For]:
-    """The launches of a kernel, once all are bound to blocks."""
-    return [s for s in kernel.body if isinstance(s, For) and s.kind == BLOCKS]
+    """The launches of a kernel, once all are bound to blocks: the loop over blocks of each."""
+    outside = (s.body if isinstance(s, For) and s.kind == CLUSTERS else (s,) for s in kernel.body)
+    return [s for body in outside for s in body if isinstance(s, For) and s.kind == BLOCKS]
+
+
+def with_launches(kernel: Kernel, change: Callable[[For], For]) -> Kernel:
+    """The kernel with `change` applied to the loop over blocks of each launch."""
+
+    def changed(statement: Statement) -> Statement:
+        if isinstance(statement, For) and statement.kind == CLUSTERS:
+            return with_blocks(statement, lambda body: tuple(map(changed, body)))
+        return change(statement) if isinstance(statement, For) and statement.kind == BLOCKS else statement
+
+    return replace(kernel, body=tuple(map(changed, kernel.body)))
+
+
+def cluster_of(kernel: Kernel) -> int:
+    """The blocks of a cluster."""
+    return next((s.step for s in kernel.body if isinstance(s, For) and s.kind == CLUSTERS), 1)
 
 
 def teams_are_warps(launch: For) -> bool:

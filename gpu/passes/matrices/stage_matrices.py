@@ -19,7 +19,7 @@ Elements on padding or beyond an edge are 0. Numbers keep their dtype: f32 are r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gpu.passes.facts.reading import free_name
@@ -73,7 +73,7 @@ def stage_matrices(kernel: Kernel, scheme: Scheme) -> Kernel:
                 found.append(with_blocks(statement, staged))
         return tuple(found)
 
-    return Kernel(kernel.arrays, staged(kernel.body))
+    return replace(kernel, body=staged(kernel.body))
 
 
 @dataclass(frozen=True)

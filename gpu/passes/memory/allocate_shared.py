@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from gpu.passes.facts.reading import touched
 from gpu.passes.facts.rings import STAGE
-from gpu.passes.facts.workers import BLOCKS, WARP, WARPS_OF_BLOCK, teams_are_warps
+from gpu.passes.facts.workers import WARP, WARPS_OF_BLOCK, teams_are_warps, with_launches
 from gpu.passes.rows.place_rows import ALIGNED, bytes_of
 from tiling.loops.index import Index, constant, variable
 from tiling.loops.language import Alloc, Body, Buffer, For, Kernel, Statement
@@ -33,8 +33,7 @@ class _Life:
 
 def allocate_shared(kernel: Kernel) -> Kernel:
     """The kernel with a place for all that lies in shared memory."""
-    body = (_placed(s) if isinstance(s, For) and s.kind == BLOCKS else s for s in kernel.body)
-    return replace(kernel, body=tuple(body))
+    return with_launches(kernel, _placed)
 
 
 def _placed(launch: For) -> For:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from gpu.passes.facts.reading import loads_of
 from gpu.passes.facts.rings import STAGE, are_apart, is_stage
-from gpu.passes.facts.workers import BLOCKS, KIND, MEMBER, THREAD, WARPS_OF_BLOCK, teams_are_warps
+from gpu.passes.facts.workers import KIND, MEMBER, THREAD, WARPS_OF_BLOCK, teams_are_warps, with_launches
 from gpu.passes.rows.place_rows import bytes_of
 from tiling.loops.index import Index, variable
 from tiling.loops.language import (
@@ -71,9 +71,7 @@ def place_barriers(kernel: Kernel) -> Kernel:
     """The kernel with the barriers that it needs."""
     buffers = buffers_of(kernel)
 
-    def placed(statement: Statement) -> Statement:
-        if not isinstance(statement, For) or statement.kind != BLOCKS:
-            return statement
+    def placed(statement: For) -> For:
         written = {s.buffer for s in walk(statement.body) if isinstance(s, Store)}
         written |= {place.buffer for place in _written_places(statement.body)}
         # Every element of an array is stored to once, so one that is only stored to needs no order.
@@ -90,7 +88,7 @@ def place_barriers(kernel: Kernel) -> Kernel:
         placing = _Placing(MEMBER if warps else THREAD, warps, changing, copied, bytes_)
         return replace(statement, body=placing.body(statement.body, frozenset())[0])
 
-    return replace(kernel, body=tuple(map(placed, kernel.body)), barriers=True)
+    return replace(with_launches(kernel, placed), barriers=True)
 
 
 def _written_places(body: Body) -> Iterator[Address]:

@@ -7,6 +7,7 @@ Read in this order:
     bind_points       points of maps on threads, neighbours on neighbours
     join_launches     launches that need nothing of each other as one
     bind_blocks       a scheme's loops over blocks as the blocks of a launch
+    bind_clusters     its loops over clusters as clusters that take the tiles in turns
     state_conditions  conditions in place of flags
     bind_threads      its loops over warps and lanes as threads, which stage together
     skip_blocks       blocks that lie beyond an edge do nothing

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.passes.facts.workers import BLOCK, BLOCKS
+from gpu.passes.facts.workers import BLOCK, with_launches
 from tiling.loops.index import Range, variable
 from tiling.loops.language import Body, Define, For, If, Inside, Kernel
 from tiling.scheme.scheme import Scheme
@@ -24,10 +24,7 @@ from tiling.scheme.scheme import Scheme
 def skip_blocks(kernel: Kernel, scheme: Scheme) -> Kernel:
     """The kernel, whose blocks beyond the edges do nothing."""
     extents = {dim: extent for dim, extent in scheme.extents.items() if dim[0] not in scheme.problem.reductions}
-    body = tuple(
-        replace(s, body=_skipping(s, extents)) if isinstance(s, For) and s.kind == BLOCKS else s for s in kernel.body
-    )
-    return replace(kernel, body=body)
+    return with_launches(kernel, lambda launch: replace(launch, body=_skipping(launch, extents)))
 
 
 def _skipping(launch: For, extents: dict[str, int]) -> Body:

@@ -11,4 +11,5 @@ Read in this order:
     multiply_warpgroups   products by wgmma, which reads the tiles in shared memory
     multiply_beside       products that go on while threads copy
     specialise_warps      a warp that copies ahead beside the warps that multiply
+    share_copies          copies that the blocks of a cluster share
 """

@@ -1,6 +1,7 @@
 """Checks that passes can make a GPU kernel of a valid scheme that ends with a warpgroup's matrix instruction.
 
 is_of_warpgroups(scheme) -> bool     whether it ends with one
+has_clusters(scheme) -> bool         whether clusters of blocks take its tiles in turns
 threads_copy(scheme) -> bool         whether all threads copy its tiles, not a warp by boxes
 check_warpgroup(scheme)              raises SchemeError where the scheme does not fit
 """
@@ -21,8 +22,12 @@ from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, SchemeError, Specifier, Stage, Tile, Unroll
 from tiling.tensor import Affine, Tensor
 
-_ORDER = "T(reduction)@block T@block … S(output) T(tap) … T(reduction) S(a, depth) S(b, depth) T@warpgroup … U … M"
+_ORDER = (
+    "T(reduction)@block T@cluster … T@block … S(output) T(tap) … T(reduction) S(a, depth) S(b, depth) T@warpgroup … "
+    "U … M"
+)
 _LARGEST_BOX = 256  # rows
+_LARGEST_CLUSTER = 2  # blocks
 _MOST_WARPS = 32  # of a block
 _ALIGNED = 16  # bytes, at whose multiples rows of an array begin
 
@@ -31,6 +36,16 @@ def is_of_warpgroups(scheme: Scheme) -> bool:
     """Whether a scheme ends with the matrix instruction of a warpgroup."""
     last = scheme.specifiers[-1]
     return isinstance(last, Matrix) and next(iter(last.factors.values())) == ROWS
+
+
+def has_clusters(scheme: Scheme) -> bool:
+    """Whether clusters of blocks take its tiles in turns."""
+    return any(_loops(s, "cluster") for s in scheme.specifiers)
+
+
+def blocks_of_cluster(scheme: Scheme) -> int:
+    """The blocks of a cluster, where clusters take the tiles."""
+    return prod(s.trips for s in scheme.specifiers if isinstance(s, Tile) and s.worker == "block")
 
 
 def threads_copy(scheme: Scheme) -> bool:
@@ -85,6 +100,8 @@ def check_warpgroup(scheme: Scheme) -> None:
                 f"it transposed"
             )
     threads = threads_copy(scheme)
+    if has_clusters(scheme):
+        _check_clusters(scheme, threads)
     if threads and problem.dtype == "tf32":
         raise SchemeError(
             f"{matrix}: wgmma cuts tf32 off where only TMA copies round it, which copy no such tiles: loop over "
@@ -99,12 +116,22 @@ def check_warpgroup(scheme: Scheme) -> None:
     _check_sizes(scheme, (rows, columns, depth), threads)
 
 
+def _check_clusters(scheme: Scheme, threads: bool) -> None:
+    """Raises SchemeError where clusters cannot take the tiles."""
+    if blocks_of_cluster(scheme) > _LARGEST_CLUSTER:
+        blocks = [s for s in scheme.specifiers if _loops(s, "block")]
+        raise SchemeError(f"{' '.join(map(str, blocks))}: a cluster has at most {_LARGEST_CLUSTER} blocks")
+    if threads:
+        raise SchemeError(f"{scheme.text}: clusters copy boxes alone")
+
+
 def _check_order(scheme: Scheme, axes: tuple[str, str, str]) -> None:
     """Raises SchemeError where the specifiers do not stand in the order of a kernel of warpgroups."""
     problem, depth = scheme.problem, axes[2]
     output = problem.output.name
     taps = [dim for dim in problem.reductions if dim not in depth]
     kinds: tuple[tuple[str, Callable[[Specifier], bool], range], ...] = (
+        ("T@cluster", lambda s: _loops(s, "cluster") and not _loops_over(s, problem.reductions), range(99)),
         ("T@block", lambda s: _loops(s, "block") and not _loops_over(s, problem.reductions), range(99)),
         (f"S({output})", lambda s: isinstance(s, Stage) and s.tensor == output and s.depth == 1, range(1, 2)),
         ("T of a tap", lambda s: _loops(s, None) and _loops_over(s, taps), range(99)),

@@ -36,7 +36,8 @@ from math import prod
 from gpu.passes.facts.accesses import moved
 from gpu.passes.facts.neighbours import ELEMENT
 from gpu.passes.facts.reading import WIDTH
-from gpu.passes.facts.workers import BLOCKS, THREAD, THREADS_OF_BLOCK, Team, launches, over, threads_of
+from gpu.passes.facts.rings import is_turn, number_of
+from gpu.passes.facts.workers import THREAD, THREADS_OF_BLOCK, Team, launches, over, threads_of, with_launches
 from gpu.passes.memory.stage_tiles import place_of_element
 from gpu.passes.warpgroups.cut_tiles import in_blocks, lies_across, of_block, row_of
 from gpu.passes.warpgroups.instructions import PUBLISH
@@ -91,7 +92,7 @@ def copy_boxes(kernel: Kernel, scheme: Scheme) -> Kernel:
 
     def step(loop: For) -> For:
         boxes = {box.tile.name: box for s in loop.body if _fills(s) for box in (_box(s, buffers, scheme),)}
-        number = (variable_of(loop) - loop.start) // loop.step
+        number = number_of(loop, any(map(is_turn, launch.body)))
         copies: Body = (Arrive(_BARRIER, sum(box.bytes for box in boxes.values())),)
         copies += tuple(copy for box in boxes.values() for copy in box.copies())
         found: list[Statement] = []
@@ -105,15 +106,13 @@ def copy_boxes(kernel: Kernel, scheme: Scheme) -> Kernel:
             work = moved(work, {box.tile.name}, box.place)
         return replace(loop, body=(*found, *work))
 
-    def opened(statement: Statement) -> Statement:
-        if not isinstance(statement, For) or statement.kind != BLOCKS:
-            return statement
-        places = tuple(s for s in statement.body if isinstance(s, Define))
-        rest = tuple(s for s in statement.body if s not in places)
+    def opened(launch: For) -> For:
+        places = tuple(s for s in launch.body if isinstance(s, Define))
+        rest = tuple(s for s in launch.body if s not in places)
         made = Buffer(ARRIVED, (1,), ("stage",), MBARRIER, "shared")
-        return replace(statement, body=(*places, Alloc(made), open_all((made,), (1,)), *rest))
+        return replace(launch, body=(*places, Alloc(made), open_all((made,), (1,)), *rest))
 
-    return replace(kernel, body=tuple(opened(s) for s in body(kernel.body)))
+    return with_launches(replace(kernel, body=body(kernel.body)), opened)
 
 
 def _with_a_loop(block: Body, depth: str) -> Body:
@@ -124,11 +123,6 @@ def _with_a_loop(block: Body, depth: str) -> Body:
     first = next(n for n, s in enumerate(block) if isinstance(s, Alloc) and s.buffer.memory == "shared")
     end = filling[-1] + 2  # those who multiply follow
     return (*block[:first], For(depth, ZERO, constant(1), 1, block[first:end], dim=depth), *block[end:])
-
-
-def variable_of(loop: For) -> Index:
-    """The variable of a loop."""
-    return Index(((loop.name, 1),))
 
 
 def open_all(barriers: tuple[Buffer, ...], arrivals: tuple[int, ...]) -> For:

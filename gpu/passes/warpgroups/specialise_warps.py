@@ -42,10 +42,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpu.passes.facts.accesses import moved
-from gpu.passes.facts.rings import STAGE, stage_of
+from gpu.passes.facts.rings import STAGE, is_turn, number_of, stage_of, steps_of
 from gpu.passes.facts.workers import (
     A_WARP,
-    BLOCKS,
     KIND,
     QUARTER,
     THREAD,
@@ -53,6 +52,7 @@ from gpu.passes.facts.workers import (
     WARPGROUPS_OF_BLOCK,
     WARPS_OF_GROUP,
     over,
+    with_launches,
 )
 from gpu.passes.warpgroups.copy_boxes import ARRIVED, open_all
 from gpu.passes.warpgroups.instructions import wait
@@ -85,20 +85,18 @@ FULL, EMPTY = "full", "empty"
 def specialise_warps(kernel: Kernel, scheme: Scheme) -> Kernel:
     """The kernel with a warp that copies."""
     depth = max(s.depth for s in scheme.specifiers if isinstance(s, Stage))
-    body = (
-        replace(s, body=_specialised(s.body, depth)) if isinstance(s, For) and s.kind == BLOCKS else s
-        for s in kernel.body
-    )
-    return replace(kernel, body=tuple(body))
+    return with_launches(kernel, lambda launch: replace(launch, body=_specialised(launch.body, depth)))
 
 
-def _specialised(body: Body, depth: int) -> Body:
+def _specialised(launch: Body, depth: int) -> Body:
+    turn = next((s for s in launch if isinstance(s, For) and is_turn(s)), None)
+    body = turn.body if turn else launch
     (loop,) = (s for s in body if isinstance(s, For) and s.kind == "serial")
     (groups,) = (s for s in loop.body if isinstance(s, For) and s.kind == WARPGROUPS_OF_BLOCK)
     tiles = tuple(s.buffer for s in loop.body if isinstance(s, Alloc) and s.buffer.memory == "shared")
     copies = tuple(s for s in walk(loop.body) if isinstance(s, (Arrive, CopyBox)))
-    steps = (loop.stop - loop.start).offset // loop.step
-    ring = _Ring(loop, tiles, min(depth, steps), depth < steps, groups, copies)
+    steps = steps_of(loop)
+    ring = _Ring(loop, tiles, depth if turn else min(depth, steps), bool(turn) or depth < steps, groups, copies, turn)
     places = tuple(s for s in body if isinstance(s, Define))
     sums = tuple(s for s in body if isinstance(s, Alloc) and s.buffer.memory == "registers")
     work: list[Statement] = [*sums]
@@ -108,7 +106,11 @@ def _specialised(body: Body, depth: int) -> Body:
         elif not _is_opening(statement):
             work.append(statement)
     warps = WARPS_OF_GROUP * groups.stop.offset
-    return (*places, *ring.opened(), Beside(warps, tuple(work), (ring.copying(),)))
+    if turn is None:
+        return (*places, *ring.opened(), Beside(warps, tuple(work), (ring.copying(()),)))
+    outside = tuple(s for s in launch if isinstance(s, Define))
+    multiplying = replace(turn, body=(*places, *work))
+    return (*outside, *ring.opened(), Beside(warps, (multiplying,), (ring.copying(places),)))
 
 
 def _is_opening(statement: Statement) -> bool:
@@ -122,7 +124,8 @@ def _is_opening(statement: Statement) -> bool:
 class _Ring:
     """The loop over steps, its tiles and the stages of each, what the warpgroups do in a step, and the copies.
 
-    turns: whether stages are filled again, so that they must be empty before.
+    turns: whether stages are filled again, so that they must be empty before. turn: the loop over tiles, if there is
+    one.
     """
 
     loop: For
@@ -131,6 +134,7 @@ class _Ring:
     turns: bool
     groups: For
     copies: Body
+    turn: For | None
 
     @property
     def warps(self) -> int:
@@ -142,13 +146,33 @@ class _Ring:
         return {tile.name for tile in self.tiles}
 
     @property
-    def stage(self) -> Index:
-        return stage_of(self.loop, self.stages)
+    def number(self) -> Index:
+        """How many steps have come before this one."""
+        return number_of(self.loop, self.turn is not None)
 
     @property
-    def turn(self) -> Index:
+    def stage(self) -> Index:
+        return self.number % self.stages
+
+    @property
+    def phase(self) -> Index:
         """How often the ring has turned: the phase of a stage in this step."""
+        if self.turn is not None:
+            return self.number // self.stages
         return (variable(self.loop.name) - self.loop.start) // (self.loop.step * self.stages)
+
+    @property
+    def before(self) -> Index:
+        """The stage of the step before this one."""
+        if self.turn is not None:
+            return (self.number - 1) % self.stages
+        return stage_of(self.loop, self.stages, self.stages - 1)
+
+    @property
+    def last(self) -> Index:
+        """The stage of a tile's last step."""
+        end = self.number.replaced({self.loop.name: self.loop.stop - self.loop.step})
+        return end % self.stages
 
     def opened(self) -> Body:
         """The tiles of all stages, and the mbarriers that say whether they are full or empty."""
@@ -161,29 +185,32 @@ class _Ring:
         """Statements on the tiles of this step's stage."""
         return moved(body, self.names, lambda at: (self.stage, *at))
 
-    def copying(self) -> Statement:
-        """What the warp that copies does."""
+    def copying(self, places: Body) -> Statement:
+        """What the warp that copies does. places: where each tile is that it takes."""
         full = Address(FULL, (self.stage,))
         there = (s for s in self.of_stage(self.copies) if isinstance(s, (Arrive, CopyBox)))
         copies = tuple(replace(copy, barrier=full) for copy in there)
-        empty = (Await(Address(EMPTY, (self.stage,)), self.turn - 1),) if self.turns else ()
-        step = (*empty, *copies)
-        warp = over(WARP, self.warps + 1, (A_WARP.each((replace(self.loop, body=step),), 1),))
+        empty = (Await(Address(EMPTY, (self.stage,)), self.phase - 1),) if self.turns else ()
+        steps: For = replace(self.loop, body=(*empty, *copies))
+        if self.turn:
+            steps = replace(self.turn, body=(*places, steps))
+        warp = over(WARP, self.warps + 1, (A_WARP.each((steps,), 1),))
         return replace(warp, start=constant(self.warps))
 
     def multiplying(self) -> Body:
         """The loop over steps as those who multiply see it, and what follows it."""
         loop, groups = self.loop, self.groups
         places, begin, products, pins = parts_of_products(groups)
-        released = Arrive(Address(EMPTY, (stage_of(loop, self.stages, self.stages - 1),)))
+        released = Arrive(Address(EMPTY, (self.before,)))
         later = Inside(variable(loop.name), (loop.start + loop.step).offset, None)
         release = (do(wait(1)), If((later,), (self.each_warp(released),))) if self.turns else ()
-        full = Await(Address(FULL, (self.stage,)), self.turn)
+        full = Await(Address(FULL, (self.stage,)), self.phase)
         step = replace(groups, body=(*places, full, *self.of_stage(products), *release))
+        last: Body = (self.each_warp(Arrive(Address(EMPTY, (self.last,)))),) if self.turn else ()
         return (
             replace(groups, body=(begin,)),
             replace(loop, body=(step,)),
-            replace(groups, body=(do(wait(0)), pins)),
+            replace(groups, body=(do(wait(0)), *last, pins)),
         )
 
     def each_warp(self, statement: Statement) -> For:

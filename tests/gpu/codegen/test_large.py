@@ -30,41 +30,26 @@ def value(expression: str, variables: str, *values: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "arrays"),
-    [
-        (tma_scheme(BATCHED), set()),
-        (tma_scheme(ODD_ROWS), {"c", "e_z"}),
-    ],
-    ids=["tma", "tma with odd rows"],
-)
-def test_a_batch_may_have_more_elements_than_32_bits_count(scheme, arrays):
-    starts = re.findall(r"(\w+) (?:\+=|= \w+_all \+) (.* \* l_block);", emit_scheme(scheme).text)
-    assert {name for name, _ in starts} == arrays
-    problem = scheme.problem
-    for name, start in starts:
-        tensor = next(t for t in (*problem.tensors, *problem.epilogue_arrays) if t.name == name.removeprefix("e_"))
-        assert tensor.elements > 1 << 32
-        assert value(start, "unsigned l_block", 1099) == 1099 * tensor.stride("l")
-
-
-@pytest.mark.parametrize(
     ("scheme", "tiles"),
     [
         (product_scheme(BATCHED), 32 * 64),
         (product_scheme(GATHERED, unrolled=(2, 2, 1)), 32 * 64),
         (wgmma_scheme(GATHERED), 16 * 32),
+        (tma_scheme(BATCHED), 32 * 32),
+        (tma_scheme(ODD_ROWS), 32 * 32),
     ],
-    ids=["copied", "gathered", "gathered for warpgroups"],
+    ids=["copied", "gathered", "gathered for warpgroups", "tma", "tma with odd rows"],
 )
 def test_a_batch_of_a_kernel_by_passes_may_have_more_elements_than_32_bits_count(scheme, tiles):
     assert maker_of(scheme) == PASSES
     problem, text = scheme.problem, emit_scheme(scheme).text
-    ((type_of, number),) = re.findall(r"const ([\w ]+) l = (.*);", text)
+    ((type_of, number),) = set(re.findall(r"const ([\w ]+) l = (.*);", text))
     threads = type_of_workers(text)
     last = problem.extents["l"] - 1
-    block = last * tiles  # the first of the last product
-    assert value(f"({type_of})({number})", f"{threads} block", block) == last
+    place = "tile" if "@cluster" in scheme.text else "block"
+    assert value(f"({type_of})({number})", f"{threads} {place}", last * tiles) == last  # the first of the last product
     arrays = {"X": problem.broadcast, "W": problem.vector, "Y": problem.output, "E_z": problem.epilogue_arrays[0]}
+    arrays = {name: tensor for name, tensor in arrays.items() if f"{name}_map" not in text}
     found = set(re.findall(r"[ (](X|W|Y|E_z) \+ (.*? \* l)\b", text))
     assert {name for name, _ in found} == set(arrays)
     for name, place in found:

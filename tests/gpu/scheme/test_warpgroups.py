@@ -39,7 +39,8 @@ def test_every_form_computes_the_same(name):
     wanted, forms = expected(scheme.problem, *integers(scheme.problem)), dict(scheme_forms(scheme))
     # Forms before these are as those of other schemes. That of `add zeros` adds up all zeros beyond the edges.
     stages = ("cut tiles", "join steps", "copy boxes", "fill ahead", "gather rows", "swizzle", "multiply warpgroups")
-    for stage in (*stages, "multiply beside", "specialise warps", "share sums", "place barriers"):
+    last = ("place barriers", "share copies")
+    for stage in (*stages, "bind clusters", "multiply beside", "specialise warps", "share sums", *last):
         if stage in forms:
             np.testing.assert_array_equal(interpreted(scheme, forms[stage]), wanted, err_msg=stage)
 
@@ -123,9 +124,10 @@ def _without(body, kind, number):
     return left(body), count
 
 
+@pytest.mark.parametrize("name", [RING, "warpgroups in turns", "warpgroups of clusters"])
 @pytest.mark.parametrize("kind", [Barrier, Open, Arrive, Await, CopyBox])
-def test_the_interpreter_misses_each_of_them(kind):
-    scheme = scheme_of(RING)
+def test_the_interpreter_misses_each_of_them(kind, name):
+    scheme = scheme_of(name)
     kernel = list(scheme_forms(scheme))[-1][1]
     wanted = expected(scheme.problem, *integers(scheme.problem))
     _, count = _without(kernel.body, kind, -1)
@@ -136,8 +138,9 @@ def test_the_interpreter_misses_each_of_them(kind):
             np.testing.assert_array_equal(interpreted(scheme, changed), wanted)
 
 
-COPIES = r"copy_box_\dd|copy_pixels|copy_async_\d+|cp_async_\w+|gather_16|store_shared_16"
-CALLS = rf"__syncthreads|fence_proxy_async|mbarrier_\w+|{COPIES}|wgmma_\w+|\w+_sums"  # compilers alone need `pin`
+COPIES = r"copy_box_\dd\w*|copy_pixels\w*|copy_async_\d+|cp_async_\w+|gather_16|store_shared_16"
+BARRIERS = r"__syncthreads|cluster_\w+|fence_proxy_async|mbarrier_\w+"
+CALLS = rf"{BARRIERS}|{COPIES}|wgmma_\w+|\w+_sums"  # compilers alone need `pin`
 
 
 @pytest.mark.slow

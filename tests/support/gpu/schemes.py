@@ -11,6 +11,7 @@ from cpu.reference.oracle import reference
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.loops.scheme import emit_loops
 from gpu.codegen.program import Source
+from gpu.passes.facts.workers import cluster_of
 from gpu.twin.launch import TwinError, run_on_twin
 from tests.support.gpu.cases import integers
 from tiling.epilogue import fused
@@ -143,6 +144,14 @@ _WARPGROUPS = {
         matmul(m=5, n=16, k=24, dtype="bf16", batch=2),
         "T(l,2)@block S(c) T(k,1) S(a, 2) S(b, 2) T(n,1)@warpgroup U(k,4) M(m64n64k16)",
     ),
+    "warpgroups in turns": (
+        matmul(m=9, n=72, k=80, dtype="f16", transpose_b=True),
+        "T(m,1)@cluster T(n,2)@cluster S(c) T(k,2) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) M(m64n64k16)",
+    ),
+    "warpgroups of clusters": (
+        matmul(m=66, n=72, k=80, dtype="bf16", transpose_b=True),
+        "T(m,1)@cluster T(n,2)@cluster T(m,2)@block S(c) T(k,2) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) M(m64n64k16)",
+    ),
     "warpgroups of pixels": (
         conv2d(n=1, c=8, h=4, w=3, k=12, r=3, s=3, padding=1, dtype="f16", filters="krsc"),
         "S(y) T(rsc,2) S(x, 3) S(w, 3) T(k,1)@warpgroup U(rsc,4) M(nhw64k64rsc16)",
@@ -183,6 +192,7 @@ def expected(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray
 def on_twin(scheme: Scheme, source: Source | None = None, seeds: Iterable[int] = (0, 1)) -> bool:
     """Whether a scheme's text is exact on the twin. source: its text, or a changed one. Raises TwinError."""
     given, source = integers(scheme.problem), source or emit_loops(scheme)
+    source = replace(source, persistent=min(1, source.persistent))  # so that few blocks take several tiles
     wanted = expected(scheme.problem, *given)
     return all(np.array_equal(run_on_twin(source, *given, seed=seed).output, wanted) for seed in seeds)
 
@@ -206,5 +216,5 @@ def interpreted(scheme: Scheme, kernel: Kernel) -> np.ndarray:
     arrays = {name: to_bits(x, dtype).astype(NUMPY[kept[name]]) for name, x, dtype in zip(names, given, dtypes)}
     y = np.zeros(problem.output.shape, NUMPY[problem.output_dtype])
     more = {b.name: np.zeros(b.shape, NUMPY[b.dtype]) for b in kernel.arrays if b.name not in (*arrays, "Y")}
-    interpret(kernel, arrays | more | {"Y": y})
+    interpret(kernel, arrays | more | {"Y": y}, {name: cluster_of(kernel) for name, _ in kernel.numbers})
     return from_bits(y, problem.output_dtype)

@@ -55,16 +55,28 @@ def _wait(statement: Wait, scope: Scope) -> None:
 
 
 def _copy_box(statement: CopyBox, scope: Scope) -> None:
-    source, target = scope.arrays[statement.source.buffer], scope.arrays[statement.target.buffer]
-    place = target.moved(target.name, scope.at(statement.target.at)).flat()
+    workers = scope.workers
+    for rank in range(statement.blocks) if statement.blocks else (None,):
+        target = scope.arrays[statement.target.buffer]
+        if rank is not None:
+            target = workers.reach(rank, target.name)
+        size = _bring(statement, target, scope)
+        _mbarrier(statement.barrier, scope, rank).arrive(workers, 0, -size)
+
+
+def _bring(statement: CopyBox, target: Array, scope: Scope) -> int:
+    """Brings a box to a target. Returns its bytes."""
+    source, place = (
+        scope.arrays[statement.source.buffer],
+        target.moved(target.name, scope.at(statement.target.at)).flat(),
+    )
     row, chunk = statement.extents[-1], CHUNK // target.elements.itemsize
     for number, there in enumerate(_box(statement, scope)):
         inside = all(0 <= each < extent for each, extent in zip(there, source.elements.shape))
         given = source.read(there) if inside else source.elements.dtype.type(0)
         number ^= number // row % 8 * chunk if statement.swizzled else 0
         place.write((number,), FUNCTIONS[statement.function](given) if statement.function else given)
-    size = math.prod(statement.extents) * target.elements.itemsize
-    _mbarrier(statement.barrier, scope).arrive(scope.workers, 0, -size)
+    return math.prod(statement.extents) * target.elements.itemsize
 
 
 def _box(statement: CopyBox, scope: Scope) -> Iterator[tuple[int, ...]]:
@@ -95,17 +107,21 @@ def _open(statement: Open, scope: Scope) -> None:
 
 
 def _arrive(statement: Arrive, scope: Scope) -> None:
-    _mbarrier(statement.barrier, scope).arrive(scope.workers, 1, statement.bytes)
+    rank = None if statement.rank is None else statement.rank.at(scope.numbers)
+    _mbarrier(statement.barrier, scope, rank).arrive(scope.workers, 1, statement.bytes)
 
 
 def _await(statement: Await, scope: Scope) -> None:
     _mbarrier(statement.barrier, scope).wait(scope.workers, statement.phase.at(scope.numbers))
 
 
-def _mbarrier(address: Address, scope: Scope) -> Mbarrier:
+def _mbarrier(address: Address, scope: Scope, rank: int | None = None) -> Mbarrier:
+    """An mbarrier of this block, or of another one of its cluster."""
     array, at = scope.arrays[address.buffer], scope.at(address.at)
+    if rank is not None:
+        array = scope.workers.reach(rank, array.name)
     array.read(at)  # raises Fault where none was opened
-    return scope.workers.mbarriers[scope.workers.mbarrier((array.name, at))]
+    return scope.workers.mbarriers[scope.workers.mbarrier((array.name, at), rank)]
 
 
 def _prefetch(statement: Prefetch, scope: Scope) -> None:

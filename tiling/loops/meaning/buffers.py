@@ -26,6 +26,8 @@ def _alloc(statement: Alloc, scope: Scope) -> None:
         made = scope.team[buffer.name] if scope.numbers[THREAD] else made
         scope.team[buffer.name] = made
     scope.arrays[buffer.name] = made
+    if buffer.memory == "shared":
+        scope.workers.shared[scope.workers.block(), buffer.name] = made
     if buffer.memory not in ("registers", "tile"):
         scope.prefetches.arrays[made.address] = buffer.name
 

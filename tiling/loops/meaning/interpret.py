@@ -163,6 +163,9 @@ def _for(statement: For, scope: Scope) -> None:
 
 def _for_workers(statement: For, scope: Scope) -> None:
     workers, group = scope.workers, scope.workers.now
+    if group and group[-1][0] == "cluster":
+        _for_cluster(statement, scope)
+        return
     for number in range(statement.start.at(scope.numbers), statement.stop.at(scope.numbers), statement.step):
         scope.numbers[statement.name] = number
         workers.now = (*group, (statement.kind, number)) if workers.barriers else group
@@ -171,6 +174,22 @@ def _for_workers(statement: For, scope: Scope) -> None:
     workers.now = group
     if not group:
         workers.wait()  # launches follow one another
+
+
+def _for_cluster(statement: For, scope: Scope) -> None:
+    """The blocks of a cluster run beside each other."""
+    workers, group = scope.workers, scope.workers.now
+    numbers = range(statement.start.at(scope.numbers), statement.stop.at(scope.numbers), statement.step)
+
+    def block(number: int) -> None:
+        workers.now = (*group, (statement.kind, number))
+        here = replace(scope.inner(), copies=scope.copies.worker(statement.kind, number))
+        here.numbers[statement.name] = number
+        run(statement.body, here)
+
+    workers.together = len(numbers)
+    beside([partial(block, number) for number in numbers], workers)
+    workers.end(group)
 
 
 def _barrier(statement: Barrier, scope: Scope) -> None:

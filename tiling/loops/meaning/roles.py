@@ -1,4 +1,6 @@
-"""Two roles of the warps of a GPU's block, as an interpreter runs them: each until it waits for the other one."""
+"""Roles of the warps of a GPU's block, and blocks of a cluster, as an interpreter runs them: each until it has to wait
+for another one.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +8,19 @@ from collections.abc import Callable, Sequence
 from threading import Semaphore, Thread
 
 from tiling.loops.meaning.memory import Fault
-from tiling.loops.meaning.workers import Workers
+from tiling.loops.meaning.workers import Workers, alone
 
 
 def beside(parts: Sequence[Callable[[], None]], workers: Workers) -> None:
     """Runs parts side by side: each goes on until it has to wait, then the next one does.
 
-    Raises what a part raises, and Fault where all of them wait.
+    Raises what a part raises, and Fault where all of them wait, and so do those outside of them.
     """
     running = _Beside(parts, workers)
-    outside, workers.pause = workers.pause, running.pause
     try:
         running.run()
     finally:
-        workers.pause = outside
+        workers.pause = running.outside
 
 
 class _Stopped(Exception):
@@ -30,7 +31,7 @@ class _Beside:
     """One thread for each part. One at a time is at work."""
 
     def __init__(self, parts: Sequence[Callable[[], None]], workers: Workers) -> None:
-        self.workers, self.group = workers, workers.now
+        self.workers, self.group, self.outside = workers, workers.now, workers.pause
         self.turns, self.back = [Semaphore(0) for _ in parts], Semaphore(0)
         self.left, self.current = list(range(len(parts))), 0
         self.error: BaseException | None = None
@@ -45,12 +46,22 @@ class _Beside:
                 if self.error is None:
                     self.turn(number)
             if (self.workers.waits, len(self.left)) == before and self.error is None:
-                self.error = Fault("every role waits for a phase that another one has to end")
+                self.wait()
         while self.left:
             self.turn(self.left[0])
         self.workers.now = self.group
         if self.error is not None:
             raise self.error
+
+    def wait(self) -> None:
+        """All parts wait: those outside of them go on, if there are any."""
+        if self.outside is alone:
+            self.error = Fault("every role waits for a phase that another one has to end")
+            return
+        try:
+            self.outside()
+        except _Stopped as stopped:
+            self.error = stopped
 
     def turn(self, number: int) -> None:
         """Lets a part go on until it waits or ends."""
@@ -65,13 +76,13 @@ class _Beside:
         self.turns[number].acquire()
         if self.error is not None:
             raise _Stopped
-        self.workers.now = now
+        self.workers.now, self.workers.pause = now, self.pause
 
     def work(self, number: int, part: Callable[[], None]) -> None:
         self.turns[number].acquire()
         try:
             if self.error is None:
-                self.workers.now = self.group
+                self.workers.now, self.workers.pause = self.group, self.pause
                 part()
         except _Stopped:
             pass

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 Worker = tuple[tuple[str, int], ...]  # the kind and the number in each loop over workers
 Written = tuple[Worker, int]  # by whom, and after how many waits
@@ -17,10 +18,12 @@ Action = Written
 Place = tuple[str, tuple[int, ...]]  # an array, and an index of it
 
 THREADS = ("core", "thread", "lane")  # kinds whose workers are single threads
-GROUPS = {"warp": "block", "thread": "block", "lane": "warp"}  # whose workers of a kind wait for each other
+# Whose workers of a kind wait for each other.
+GROUPS = {"block": "cluster", "warp": "block", "thread": "block", "lane": "warp"}
 
 
-def _pause() -> None:
+def alone() -> None:
+    """Where no other role and no other block runs, nobody ends a phase meanwhile."""
     raise Race("a worker waits for a phase that no other one can end meanwhile")
 
 
@@ -37,7 +40,9 @@ class Workers:
     the last one of each group. placed: the memory in which buffers have places, for each block and for the call. taken:
     for each counter, the groups that took it, with the last wait of each before. seen: for each group, what was in
     `taken` when it took a counter itself. mbarriers: those of all blocks. heard: the last wait of others that each
-    worker knows of, by mbarriers. pause: lets other roles go on.
+    worker knows of, by mbarriers. shared: the shared memory of each block, by its buffers. reached: when another block
+    of its cluster last reached for a block's. meeting: for each cluster, the blocks that wait there for the others.
+    together: blocks of a cluster. pause: lets other roles and blocks go on.
     """
 
     barriers: bool = False
@@ -49,7 +54,11 @@ class Workers:
     seen: dict[Worker, list[tuple[Worker, int, int]]] = field(default_factory=dict)
     mbarriers: dict[tuple[Worker, Place], Mbarrier] = field(default_factory=dict)
     heard: dict[Worker, dict[Worker, int]] = field(default_factory=dict)
-    pause: Callable[[], None] = _pause
+    shared: dict[tuple[Worker, str], Any] = field(default_factory=dict)
+    reached: dict[Worker, Action] = field(default_factory=dict)
+    meeting: dict[Worker, set[Worker]] = field(default_factory=dict)
+    together: int = 1
+    pause: Callable[[], None] = alone
 
     def tell(self) -> Action:
         """The worker at work, and how far it has come: what it does later is another matter."""
@@ -62,14 +71,50 @@ class Workers:
         for other, waits in actions:
             heard[other] = max(waits, heard.get(other, 0))
 
-    def mbarrier(self, place: Place) -> tuple[Worker, Place]:
-        """The name of an mbarrier of this block."""
-        return tuple(each for each in self.now if each[0] == "block"), place
+    def block(self, rank: int | None = None) -> Worker:
+        """This block, or that of another rank in its cluster; () outside of blocks."""
+        if rank is None:
+            return tuple(each for each in self.now if each[0] == "block")
+        (first,) = (number for kind, number in self.now if kind == "cluster")
+        return (("block", first + rank),)
+
+    def mbarrier(self, place: Place, rank: int | None = None) -> tuple[Worker, Place]:
+        """The name of an mbarrier of this block, or of another one."""
+        return self.block(rank), place
 
     def memory(self, shared: bool) -> Memory:
         """The memory in which a buffer has a place: the shared memory of this block, or the call's scratch memory."""
-        block = tuple(each for each in self.now if each[0] == "block") if shared else ()
-        return self.placed.setdefault(block, Memory(self))
+        return self.placed.setdefault(self.block() if shared else (), Memory(self))
+
+    def reach(self, rank: int, name: str) -> Any:
+        """A buffer in the shared memory of the cluster's block of this rank. Raises Race where it may not be there."""
+        block = self.block(rank)
+        if (block, name) not in self.shared:
+            raise Race(f"{_named(self.now)} reaches for {name} of {_named(block)}, which has not begun")
+        if block != self.block():
+            self.reached[block] = (self.now, self.waits)
+        return self.shared[block, name]
+
+    def end(self, cluster: Worker) -> None:
+        """All blocks of a cluster have ended. Raises Race where one may have ended before another reached for it."""
+        for block, (other, waits) in self.reached.items():
+            if self.waited.get(cluster, 0) <= waits:
+                raise Race(
+                    f"{_named(block)} may end before {_named(other)} reaches for its memory: no barrier after it"
+                )
+        self.reached.clear()
+
+    def meet(self) -> None:
+        """The block at work waits for the others of its cluster."""
+        cluster = self.now[:-1]
+        here = self.meeting.setdefault(cluster, set())
+        here.add(self.now)
+        if len(here) == self.together:
+            self.waits += 1
+            self.waited[cluster] = self.waits
+            self.meeting[cluster] = set()
+        while self.meeting[cluster] is here:
+            self.pause()
 
     def wait(self) -> None:
         """All workers of the group at work wait for each other."""
@@ -78,9 +123,11 @@ class Workers:
 
     def barrier(self, kind: str) -> None:
         """The workers of a kind wait. Raises Race in a loop over them, which run one after the other."""
-        if kind in dict(self.now):
+        if kind == "block" and len(self.now) > 1 and self.now[-1][0] == "block":
+            self.meet()
+        elif kind in dict(self.now):
             raise Race(f"{_named(self.now)} waits for others of its kind inside a loop over them")
-        if self.now and self.now[-1][0] == GROUPS.get(kind):
+        elif self.now and self.now[-1][0] == GROUPS.get(kind):
             self.wait()
 
     @property

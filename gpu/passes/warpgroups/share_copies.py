@@ -1,0 +1,90 @@
+"""Has the blocks of a cluster share the copies of tiles that all of them need: each brings a part to every block.
+
+    open empty for 8 arrivals
+    …
+    barrier of threads
+    the first 8 warps:
+      …
+          for member in 0..1, lane:
+            arrive at empty + […]
+      …
+    the others, beside them:
+      …
+      copy a swizzled box of 128 x 64 to W_tile[…, 0, 0] from W[n, k], counted at full + […]
+    ->
+    open empty for 16 arrivals
+    …
+    barrier of blocks
+    the first 8 warps:
+      …
+          for member in 0..2, lane:
+            arrive at empty + […] of block member
+      …
+    the others, beside them:
+      …
+      copy a swizzled box of 64 x 64 to W_tile[…, 64*rank, 0] from W[n + 64*rank, k], counted at full + […] of 2 blocks
+    barrier of blocks
+
+A tile is needed by all where its place does not tell the blocks of a cluster apart. A stage is empty once the warps of
+all blocks are done with it, since each block copies to all. No block copies before the others have opened their
+mbarriers, and none ends while another may still arrive there. Source: TMA multicast of CUTLASS.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gpu.passes.facts.workers import BLOCKS, MEMBER, RANK, THREADS_OF_BLOCK, cluster_of, with_launches
+from gpu.passes.warpgroups.specialise_warps import EMPTY
+from tiling.loops.index import Index, constant, variable
+from tiling.loops.language import Address, Arrive, Barrier, Body, CopyBox, Define, For, Kernel, Open, Statement
+from tiling.loops.walk import walk, with_blocks
+
+
+def share_copies(kernel: Kernel) -> Kernel:
+    """The kernel, whose blocks share copies."""
+    apart = {RANK}
+    for place in (s for s in walk(kernel.body) if isinstance(s, Define)):
+        apart |= {place.name} if not apart.isdisjoint(place.index.names()) else set()
+    sharing = _Sharing(cluster_of(kernel), frozenset(apart))
+    return with_launches(kernel, lambda launch: replace(launch, body=(*sharing.body(launch.body), Barrier(BLOCKS))))
+
+
+@dataclass(frozen=True)
+class _Sharing:
+    """size: the blocks of a cluster. apart: variables that differ between its blocks."""
+
+    size: int
+    apart: frozenset[str]
+
+    def body(self, body: Body) -> Body:
+        """The block, where the blocks of a cluster know of each other."""
+        return tuple(map(self.statement, body))
+
+    def statement(self, statement: Statement) -> Statement:
+        match statement:
+            case Barrier(kind) if kind == THREADS_OF_BLOCK:
+                return Barrier(BLOCKS)
+            case Open(barrier, arrivals) if barrier.buffer == EMPTY:
+                return Open(barrier, arrivals * self.size)
+            case CopyBox() if self.apart.isdisjoint(name for at in statement.source.at for name in at.names()):
+                return self.part(statement)
+            case For(body=(Arrive() as release,)) if release.barrier.buffer == EMPTY:
+                body = (replace(release, rank=variable(MEMBER)),)
+                return replace(statement, stop=constant(self.size), body=body)
+        return with_blocks(statement, self.body)
+
+    def part(self, copy: CopyBox) -> CopyBox:
+        """The block's part of a copy: some of the rows, to all blocks."""
+        axis = max(n for n, extent in enumerate(copy.extents[:-1]) if extent > 1)
+        rows = copy.extents[axis] // self.size
+        extents = (*copy.extents[:axis], rows, *copy.extents[axis + 1 :])
+        target, source = _moved(copy.target, -2, rows), _moved(copy.source, axis, rows)
+        return replace(copy, target=target, source=source, extents=extents, blocks=self.size)
+
+
+def _moved(address: Address, axis: int, rows: int) -> Address:
+    """The place so many rows further on for each rank."""
+    at: list[Index] = list(address.at)
+    at[axis] = at[axis] + variable(RANK) * rows
+    return Address(address.buffer, tuple(at))
