@@ -55,7 +55,7 @@ def _tile(statement: Statement, following: NextRows) -> Statement:
 
 
 def _prefetch(step: Body, following: NextRows) -> Statement:
-    """The line that a step asks for. Where there are fewer lines than steps, some steps prefetch the same one as the
+    """The line that a step prefetches. Where there are fewer lines than steps, some steps prefetch the same one as the
     step before.
     """
     load = next(place for place in places(step) if isinstance(place, Load) and place.buffer == "X")

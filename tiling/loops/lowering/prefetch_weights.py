@@ -16,7 +16,7 @@ from tiling.problem import Problem
 class NextWeights:
     """The weights behind those of this tile: the next panel's or, of the last panel, the next product's.
 
-    A step asks for its `lines`, of `in_line` elements each, `elements` further than its own, into L2.
+    A step prefetches its `lines`, of `in_line` elements each, `elements` further than its own, into L2.
     """
 
     elements: int

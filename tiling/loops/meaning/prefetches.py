@@ -43,7 +43,7 @@ class Prefetches:
         return Prefetches(self.prefetched, self.arrays, {})
 
     def ask(self, array: Array, level: int) -> None:
-        """Asks for the line where an array begins, seen from a place in it."""
+        """Prefetches the line where an array begins, seen from a place in it."""
         self.prefetched.append(Prefetched(self._name(array), _byte(array), level))
 
     def aim(self, cursor: str, array: Array, elements: int) -> None:
