@@ -102,7 +102,10 @@ def candidates(problem: Problem, known: Knowledge) -> list[Scheme | Winograd]:
     direct: tuple[Candidate, ...] = ()
     if known.algorithm != "direct" and not unsupported_reason(problem):
         products = known.catalog("matmul", False)
-        transformed = winograd.winograd_candidates(problem, known.machine, products, known.threads, known.cold)
+        place = known.machine, products, known.threads
+        transformed = winograd.winograd_candidates(problem, *place, known.cold)
+        if known.algorithm == "auto":
+            transformed = winograd.fit_for_networks(transformed, *place)
     if known.algorithm != "winograd":
         ranked = _ranked(problem, known)
         direct = space.shortlist(ranked, len(ranked))

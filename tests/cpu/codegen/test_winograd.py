@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from unittest.mock import patch
 
@@ -23,7 +24,7 @@ from microkernels.tile.isa import ISAS
 from search import generate_conv
 from search.conv import main
 from search.evaluator.cpu.backend import cpu_backend
-from search.space.winograd import blocks, predicted, winograd_candidates
+from search.space.winograd import blocks, fit_for_networks, predicted, winograd_candidates
 from tests.exactness import FAR
 from tests.support.kernels.cases import ON_EVERY_ISA
 from tests.support.kernels.guard import PLACES, check_guarded
@@ -277,13 +278,27 @@ def test_candidates_are_valid_and_in_order(threads):
     problem = conv2d(c=64, h=28, w=28, k=100, r=3, s=3, padding=1)
     found = winograd_candidates(problem, backend.machine, backend.catalog("matmul"), threads)
     times = [candidate.prediction.seconds for candidate in found]
-    assert times == sorted(times) and {candidate.scheme.m for candidate in found} == {2, 4}
+    assert times == sorted(times) and {candidate.scheme.m for candidate in found} == {2, 3, 4}
     assert [
         c.prediction for c in predicted([f.scheme for f in found], backend.machine, backend.catalog("matmul"), threads)
     ] == [c.prediction for c in found]
     for candidate in found:
         assert parse(problem, candidate.scheme.text) == candidate.scheme
         emit(candidate.scheme, backend.isa, threads)
+
+
+def test_auto_begins_with_tiles_whose_weights_come_from_memory_in_time():
+    """F(4) has 36 weights where F(2) has 16. With caches warm it is the fastest here."""
+    backend, problem = cpu_backend("portable", 2), conv2d(c=128, h=28, w=28, k=128, r=3, s=3, padding=1)
+    place = replace(backend.machine, memory_bandwidth=1e8), backend.catalog("matmul"), 2
+    warm = winograd_candidates(problem, *place)
+    fit = fit_for_networks(warm, *place)
+    assert warm[0].scheme.m == 4 and fit[0].scheme.m == 2
+    assert fit[0] is next(c for c in warm if c.scheme.m == 2) and fit[1:] == [c for c in warm if c is not fit[0]]
+    auto = replace(backend, target=replace(backend.target, algorithm="auto"))
+    forms = [scheme for scheme in auto.candidates(problem) if isinstance(scheme, Winograd)]
+    usual = backend.machine, backend.catalog("matmul"), 2
+    assert forms == [c.scheme for c in fit_for_networks(winograd_candidates(problem, *usual), *usual)]
 
 
 def test_blocks_cover_and_keep_threads_busy():

@@ -76,16 +76,18 @@ def plan_prefetches(
 def _of_tile(
     problem: Problem, tile: Around, around: tuple[Around, ...], stream: bool, in_turn: int, weights_in_turn: int
 ) -> Plan:
+    found = pieces(problem, tile)
+    panels = any(piece.array == "w" for piece in found)  # a cursor brings the panels behind this one already
     return Plan(
         tile,
-        pieces(problem, tile),
+        found,
         streams_past_l1(problem, tile),
         apart(problem, tile),
         next_panel(problem, tile),
         None if stream else next_outputs(problem, tile),
         () if stream else outputs(problem, tile),
         next_rows(problem, tile, in_turn),
-        next_weights(problem, tile, around, weights_in_turn),
+        None if panels else next_weights(problem, tile, around, weights_in_turn),
     )
 
 

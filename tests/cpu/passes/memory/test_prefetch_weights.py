@@ -48,7 +48,8 @@ def test_every_line_behind_the_first_product_is_asked_for(seed):
     """The lines of W lie in the order in which products read them, so all but those of the first come ahead."""
     winograd, isa, workers = small(Random(seed))
     (x, w, *arrays), expected, _ = exact_case(winograd)
-    with patch.multiple("tiling.loops.lowering.prefetch", **ALWAYS):
+    none = patch("tiling.loops.lowering.prefetch_plan.pieces", lambda problem, tile: ())  # cursors stay in a product
+    with patch.multiple("tiling.loops.lowering.prefetch", **ALWAYS), none:
         kernel = dict(winograd_forms_of(winograd, isa_named(isa), workers))["prefetch"]
     found: set[int] = set()
 
@@ -60,6 +61,13 @@ def test_every_line_behind_the_first_product_is_asked_for(seed):
     with patch("tiling.loops.meaning.prefetches.Prefetches.ask", ask):
         np.testing.assert_array_equal(run(winograd, kernel, u, x, *arrays), expected)
     assert found >= set(range(-(-u[0].nbytes // LINE), u.nbytes // LINE))
+
+
+def test_panels_that_a_cursor_brings_are_asked_for_once():
+    """2 MB of weights in 32 panels."""
+    text = "T(n,32) T(m,2) S(c) T(k,512) U(m,8) U(n,2) V(n,16)"
+    (plan,) = plan_prefetches(parse(matmul(m=16, n=1024, k=512), text), weights_in_turn=16)
+    assert [piece.array for piece in plan.pieces] == ["w"] and not plan.next_weights
 
 
 def planned(text, in_turn, m=32, n=32, k=64):
