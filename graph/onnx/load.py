@@ -53,8 +53,8 @@ def _mode(path: str | os.PathLike[str]) -> int:
 
 def _in_a_line(told: str) -> str:
     """The message of onnx's checker, after the node that it is about."""
-    node = re.search(r"Bad node spec for node\. Name: (.*?) ?OpType: (\w+)", told)
-    first = told.strip().splitlines()[0]
+    node = re.search(r"\b[Nn]ame: (.*?) ?OpType: (\w+)", told)
+    first = re.sub(r" of node:\s+name: .*? ?OpType: \w+\s+", " ", told.strip()).splitlines()[0]
     return f"node {node[1] or 'without a name'} ({node[2]}): {first}" if node else first
 
 

@@ -54,6 +54,11 @@ def test_a_file_that_is_cut_short_is_one_sentence(tmp_path, kind):
         (node("Odd", ["x"], ["y"], "n"), r"node n \(Odd\): No Op registered for Odd"),
         (node("Relu", ["x"], ["y"], alpha=1.0), r"node without a name \(Relu\): Unrecognized attribute: alpha"),
         (node("Odd", ["x"], ["y"], "n", domain="com.acme"), r"node n \(com.acme.Odd\): no operator of com.acme"),
+        (
+            node("Add", ["x", "q"], ["y"], "n"),
+            r"node n \(Add\): Nodes .* input 'q' is not output of any previous nodes\.$",
+        ),
+        (node("Add", ["x", "y"], ["y"]), r"node without a name \(Add\): Nodes .* input 'y' is not output of any prev"),
     ],
 )
 def test_a_file_with_an_unknown_operator_or_attribute_names_the_node(tmp_path, made, why):
