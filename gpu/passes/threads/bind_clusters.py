@@ -48,7 +48,8 @@ def bind_clusters(kernel: Kernel, scheme: Scheme) -> Kernel:
     tiles, places = _tiles(clusters, scheme.extents)
     turns = applied("/", count + (tiles - 1) - number, count)
     tile = Define(_TILE, number + applied("*", variable(TURN), count))
-    places = (tile, *places, *places_of(blocks, variable(RANK) if size > 1 else ZERO))
+    several = {place.name: place for place in places_of([s for s in blocks if trips(s).offset > 1], variable(RANK))}
+    places = (tile, *places, *(several.get(loop.name, Define(loop.name, loop.start)) for loop in blocks))
     launch = over(BLOCK, variable(LAUNCHED), (For(TURN, ZERO, turns, 1, (*places, *body)),))
     if size > 1:
         launch = replace(launch, body=(Define(RANK, variable(BLOCK) % size), *launch.body))

@@ -86,7 +86,8 @@ def copy_boxes(kernel: Kernel, scheme: Scheme) -> Kernel:
     def body(block: Body) -> Body:
         found: list[Statement] = []
         for statement in _with_a_loop(block, depth):
-            filling = isinstance(statement, For) and statement.kind == "serial" and any(map(_fills, statement.body))
+            serial = isinstance(statement, For) and statement.kind == "serial" and not is_turn(statement)
+            filling = serial and any(map(_fills, statement.body))  # type: ignore[union-attr]
             found.append(step(statement) if filling else with_blocks(statement, body))  # type: ignore[arg-type]
         return tuple(found)
 

@@ -79,8 +79,15 @@ class _Sharing:
         axis = max(n for n, extent in enumerate(copy.extents[:-1]) if extent > 1)
         rows = copy.extents[axis] // self.size
         extents = (*copy.extents[:axis], rows, *copy.extents[axis + 1 :])
-        target, source = _moved(copy.target, -2, rows), _moved(copy.source, axis, rows)
-        return replace(copy, target=target, source=source, extents=extents, blocks=self.size)
+        source = _later(copy.source, rows) if copy.windows else _moved(copy.source, axis, rows)
+        return replace(copy, target=_moved(copy.target, -2, rows), source=source, extents=extents, blocks=self.size)
+
+
+def _later(address: Address, rows: int) -> Address:
+    """The pixel of a window so many windows later for each rank. The image's number is a quotient of the window's."""
+    (window,) = set(address.at[0].names())
+    later = {window: variable(window) + variable(RANK) * rows}
+    return Address(address.buffer, tuple(index.replaced(later) for index in address.at))
 
 
 def _moved(address: Address, axis: int, rows: int) -> Address:

@@ -46,7 +46,7 @@ def fault(scheme, device) -> str:
     if cubin.registers * source.threads * asked > REGISTERS:
         return f"{scheme.text} on {device} takes {cubin.registers} registers: too many for {asked} blocks"
     # What some warpgroups take the other one gives: with fewer at the launch they would wait for ever.
-    if pipeline.consumer_registers and cubin.registers != pipeline.registers:
+    if "registers_take" in source.text and cubin.registers != pipeline.registers:
         moves = f"moves as if with {pipeline.registers}"
         return f"{scheme.text} on {device} is launched with {cubin.registers} registers, and {moves}"
     return ""
