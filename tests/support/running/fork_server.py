@@ -38,6 +38,8 @@ LOADED = (
     "bench.run.layers",
 )
 
+_SECONDS = 60.0
+
 
 def serve(channel: socket.socket) -> Request:
     """Says what is loaded, then forks for each request, and returns in the child."""
@@ -70,10 +72,16 @@ def _received(channel: socket.socket, count: int) -> bytes:
 
 def _become(request: Request, files: list[int], channel: socket.socket) -> None:
     """Gives this process what the program is to find, as `subprocess` and the start of Python do."""
+    until = time.monotonic() + _SECONDS
     while os.getppid() != request.parent:
+        if time.monotonic() > until:  # whoever asks has ended
+            os._exit(1)
         time.sleep(0.0002)
     if request.new_session:
         os.setsid()
+    os.environ.clear()
+    os.environ.update(request.environment)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with channel:
         channel.sendall(os.getpid().to_bytes(LENGTH_BYTES, "little"))
     for file, number in zip(files, request.descriptors, strict=True):
@@ -82,10 +90,7 @@ def _become(request: Request, files: list[int], channel: socket.socket) -> None:
         if file not in request.descriptors:
             os.close(file)
     os.chdir(request.folder)
-    os.environ.clear()
-    os.environ.update(request.environment)
     tempfile.tempdir = None  # it was looked for in the server's environment
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdin = sys.__stdin__ = _stream(0, "r", sys.stdin)
     sys.stdout = sys.__stdout__ = _stream(1, "w", sys.stdout)
     sys.stderr = sys.__stderr__ = _stream(2, "w", sys.stderr)
@@ -96,7 +101,7 @@ def _stream(number: int, mode: str, like) -> object:
     stream = open(  # noqa: SIM115  it stays open
         number, mode, encoding=like.encoding, errors=like.errors, newline="\n", closefd=False
     )
-    stream.reconfigure(line_buffering=number == 2)
+    stream.reconfigure(line_buffering=number == 2, write_through=like.write_through)
     stream.buffer.raw.name = like.name
     stream.mode = mode
     return stream
