@@ -26,6 +26,7 @@ from cpu.passes.memory.copy_runs import copy_runs
 from cpu.passes.memory.pack_weights import pack_weights
 from cpu.passes.memory.place_buffers import place_buffers
 from cpu.passes.memory.prefetch import prefetch
+from cpu.passes.memory.prefetch_pixels import prefetch_pixels
 from cpu.passes.memory.prefetch_rows import prefetch_rows
 from cpu.passes.memory.stage_panels import stage_panels
 from cpu.passes.memory.stage_strips import stage_strips
@@ -183,6 +184,11 @@ PRODUCT: tuple[ProductPass, ...] = (
         "order step",
         lambda kernel, facts: order_step(kernel, facts.isa.registers),
         lambda facts: not facts.access.by_matrix,
+    ),
+    ProductPass(
+        "prefetch pixels",
+        lambda kernel, facts: prefetch_pixels(kernel, facts.access.bytes_of(facts.scheme.problem.broadcast)),
+        lambda facts: facts.access.lanewise,
     ),
     ProductPass("unroll", lambda kernel, facts: unroll(kernel), beside=True, copy=lambda kernel, facts: unroll(kernel)),
     ProductPass(

@@ -89,6 +89,12 @@ PRODUCTS: dict[str, tuple[Problem, str, str, dict]] = {
     "vectorise": (PRODUCT, TILES, "avx512f", {}),
     "walk pointers": (PRODUCT, "T(m,10) T(n,5) S(c) T(k,30) U(k,2) U(m,10) V(n,16)", "avx512f", {}),
     "order step": (TAPS, "R(n) T(h,56) T(w,14) R(k) S(y) T(r,3) T(c,8) U(s,3) U(w,4) V(k,16)", "avx512f", {}),
+    "prefetch pixels": (
+        conv2d(c=16, h=28, w=28, k=16, r=3, s=3, groups=16, stride=2, padding=1),
+        "R(c) T(w,2) T(h,7) S(y) U(r,3) U(s,3) U(h,2) U(w,7) V(c,16)",
+        "avx512f",
+        {},
+    ),
     "unroll": (PRODUCT, TILES, "avx512f", {}),
     "promote accumulators": (PRODUCT, TILES, "avx512f", {}),
     "own registers": (fused(PRODUCT, "y + b[n]"), TILES, "avx512f", {}),

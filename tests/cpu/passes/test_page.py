@@ -46,7 +46,7 @@ class Page:
 
 
 PAGES = {"passes.md": Page("passes.md", names(PRODUCT)), "program-passes.md": Page("program-passes.md", names(PROGRAM))}
-IDLE = ("stream stores", "store lines")  # what the kernel of passes.md does not need
+IDLE = ("prefetch pixels", "stream stores", "store lines")  # what the kernel of passes.md does not need
 
 
 def shown(section: str) -> list[str]:
