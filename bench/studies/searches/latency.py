@@ -38,10 +38,11 @@ class WaitError(RuntimeError):
     """A command failed that a user would wait for; the message holds the command and its last line."""
 
 
-def waits(full: bool) -> list[tuple[str, float]]:
+def waits(full: bool, calls: bool = False) -> list[tuple[str, float]]:
     """(action, seconds until it is done), in the order given; text that a user can type is in backticks.
 
-    Each command runs in a process of its own. Raises WaitError.
+    full: the full ranking too. calls: nothing but the calls of `generate_conv`. Each command runs in a process of its
+    own. Raises WaitError.
     """
     found = []
     with tempfile.TemporaryDirectory() as folder:
@@ -63,6 +64,8 @@ def waits(full: bool) -> list[tuple[str, float]]:
         found.append(('`generate_conv(tune="model")`, nothing known of the machine, nothing compiled', cold))
         found.append(("the same call again in that process", again))
         found.append(("the same call as the first one of another process", float(run("-c", _CALL)[0].split()[0])))
+        if calls:
+            return found
         command("-m", "microkernels", "rank", "--quick")
         command("-m", "search.conv", "--shape", SHAPE, "--model-only")
         command("-m", "search.conv", "--shape", SHAPE, "--budget", "30")
@@ -92,16 +95,21 @@ def page(found: list[tuple[str, float]], command: str) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     parser = Parser("python -m bench.latency", description="How long a user waits.")
-    parser.add_argument("--full", action="store_true", help="also time the full microkernel ranking")
+    most = parser.add_mutually_exclusive_group()
+    most.add_argument("--full", action="store_true", help="also time the full microkernel ranking")
+    most.add_argument("--calls", action="store_true", help="time the calls of generate_conv alone, cold and warm")
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as latency.md")
     options = parser.parse_args(arguments)
     if options.report:
         check_writable(options.report)
     with alone():
-        found = waits(options.full)
+        found = waits(options.full, options.calls)
     for what, seconds in found:
         print(f"{seconds:8.3f} s  {what}")
     if options.report:
-        flags = (" --full" if options.full else "") + f" --report {shlex.quote(str(options.report))}"
+        flags = (
+            "".join(f" --{name}" for name in ("full", "calls") if getattr(options, name))
+            + f" --report {shlex.quote(str(options.report))}"
+        )
         write(options.report, page(found, f"python -m bench.latency{flags}"))
     return 0
