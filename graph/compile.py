@@ -90,7 +90,7 @@ def told(options: argparse.Namespace) -> str:
         "outputs": {array.name: [array.dtype, *array.shape] for array in model.outputs},
         "kernels": len(model.explained),
         "products": sum(each.product for each in model.explained),
-        "flops": sum(each.flops for each in model.explained),
+        "flops": sum(each.flops * each.turns for each in model.explained),
         "weight_bytes": model.weight_bytes,
         "arena_bytes": model.arena_bytes,
         "arena_least": model.arena_least,
@@ -187,8 +187,9 @@ def _report(facts: dict[str, object]) -> str:
         lines.append(f"layouts   {facts['layouts']}")
     for step in steps:
         taken = step["seconds"]
-        speed = f", {step['flops'] / taken / 1e9:.0f} GFLOP/s" if step["flops"] and taken else ""
+        speed = f", {step['flops'] * step['turns'] / taken / 1e9:.0f} GFLOP/s" if step["flops"] and taken else ""
         speed += f", arrays of {memory(step['bytes'])}" + ", tuned" * step["tuned"]
+        speed += f", {step['turns']} times" * (step["turns"] > 1)
         lines.append(
             f"step      {1e3 * taken:.3f} ms, {100 * taken / whole_:.1f} %{speed}: {step['node']}: {step['work']}"
         )

@@ -15,6 +15,7 @@ from graph.library.kernels import Kernel, Kernels, Work, products_of
 from graph.library.text import library
 from graph.model.language import Model
 from graph.model.regions import kernel_steps
+from graph.passes.by_image import image_by_image
 from graph.passes.fuse import fused_maps
 from graph.passes.in_place import joined_in_place
 from search.commands.progress import Stage
@@ -41,10 +42,16 @@ class Variant:
         return with_layouts(self.plan, self.last)
 
     @cached_property
-    def graph(self) -> Model:
-        """The last steps."""
+    def joined(self) -> Model:
+        """The last steps, each on all images."""
         # Only now do the maps that round sums of bytes read them in their order.
         return joined_in_place(fused_maps(self.laid, lambda problem: problem.sums_are_exact))
+
+    @cached_property
+    def graph(self) -> Model:
+        """The last steps."""
+        machine = self.kernels.backend.machine
+        return image_by_image(self.joined, machine.caches[-1].bytes, machine.memory_bandwidth)
 
     @cached_property
     def chosen(self) -> Mapping[Problem, Choice]:
@@ -78,7 +85,8 @@ class Variant:
         """The numbers of the steps of each work whose layout was chosen, as a timed call counts them."""
         works = {step.outputs: step.work for step in self.laid.steps}
         found: dict[Work, list[int]] = {}
-        for number, step in enumerate(kernel_steps(self.graph.steps)):
+        # Loops over images keep the order of the steps, and each takes its seconds for all images.
+        for number, step in enumerate(kernel_steps(self.joined.steps)):
             work = works.get(step.outputs)
             # A product that rounds its sums since then writes what a map wrote: its time is not the map's.
             if isinstance(work, (Problem, Sized)) and isinstance(step.work, type(work)):

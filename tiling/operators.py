@@ -130,6 +130,20 @@ def in_layout(problem: Problem, layout: str) -> Problem:
     return replace(found, epilogue=Epilogue(_along(problem.epilogue.value, found.output_axes)))
 
 
+def of_one_image(problem: Problem) -> Problem | None:
+    """The convolution of one of its images; None where its images are not apart, or there is one."""
+    images = problem.broadcast, problem.output
+    apart = all(image.indices[0] == Affine((("n", 1),)) and image.shape[0] == problem.extents["n"] for image in images)
+    if problem.is_product or problem.origin or problem.extents["n"] == 1 or not apart:
+        return None
+    one = {image.name: replace(image, shape=(1, *image.shape[1:])) for image in images}
+    return replace(
+        problem,
+        dims=tuple((dim, 1 if dim == "n" else extent) for dim, extent in problem.dims),
+        tensors=tuple(one.get(tensor.name, tensor) for tensor in problem.tensors),
+    )
+
+
 def in_wider(problem: Problem, c_of: int | None = None, k_of: int | None = None) -> Problem:
     """The convolution whose x and y are the first channels of arrays of so many; None where these have no others.
 

@@ -23,7 +23,7 @@ from graph.library.kernels import Kernel, Work, object_of
 from graph.library.places import bytes_of
 from graph.library.text import Library, is_used
 from graph.model.language import Model
-from graph.model.regions import in_blocks, kernel_steps
+from graph.model.regions import in_blocks, kernel_turns
 from graph.passes.fuse import fused_maps
 from graph.passes.group import grouped_maps, is_map
 from graph.passes.repeated import without_repetitions
@@ -99,17 +99,16 @@ def explained(
 ) -> list[Explained]:
     """What each step computes, and with which kernel."""
     found = []
-    for step in kernel_steps(model.steps):
+    for step, turns in kernel_turns(model.steps):
         layout = layouts.get(step.outputs, "")
         whole = sum(bytes_of(model.arrays[name]) for name in dict.fromkeys((*step.inputs, *step.outputs)))
+        told = step.node, step.text, isinstance(step.work, Problem)
         if isinstance(step.work, Problem):
             work, scheme = step.work, kernels[step.work].scheme
             layout = layout or layouts.get(step.inputs[:2], "")
-            found.append(
-                Explained(step.node, step.text, True, work.flops, step.unfused, scheme, work in tuned_, whole, layout)
-            )
+            found.append(Explained(*told, work.flops, step.unfused, scheme, work in tuned_, whole, layout, turns))
         else:
-            found.append(Explained(step.node, step.text, False, 0, step.unfused, bytes=whole, layout=layout))
+            found.append(Explained(*told, 0, step.unfused, bytes=whole, layout=layout, turns=turns))
     return found
 
 

@@ -22,7 +22,7 @@ from tiling.program.infer import Array, Sized
 
 @dataclass(frozen=True)
 class Copy:
-    """Copies the input's bytes. Only copies write arrays that outlive the block in which the step stands."""
+    """Copies the input's bytes. What outlives the block of a region is written by copies, or as slices."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Loop:
     iteration: the name of this loop's counter from 0, which slices use. iterations: their number, or the array of one
     s64 that holds it. going: an array of one bool, false where no further iteration begins; "" where nothing ends the
     loop early. counter: an array of one s64 that counts the iterations; "" where no step reads it. kept: the arrays
-    that outlive an iteration, which copies write.
+    that outlive an iteration: copies write them, or steps that each write the slice of an iteration.
     """
 
     iteration: str

@@ -28,7 +28,18 @@ def every(steps: Iterable[Step]) -> Iterator[Step]:
 
 def kernel_steps(steps: Iterable[Step]) -> Iterator[Step]:
     """The steps that a kernel computes: programs and products."""
-    return (step for step in every(steps) if not isinstance(step.work, (Branch, Copy, Loop)))
+    return (step for step, _ in kernel_turns(steps))
+
+
+def kernel_turns(steps: Iterable[Step]) -> Iterator[tuple[Step, int]]:
+    """The steps that a kernel computes, and how often a call does so; once where a loop's iterations are not known."""
+    for step in steps:
+        work = step.work
+        turns = work.iterations if isinstance(work, Loop) and isinstance(work.iterations, int) else 1
+        for block in blocks(step):
+            yield from ((inner, turns * own) for inner, own in kernel_turns(block))
+        if not isinstance(work, (Branch, Copy, Loop)):
+            yield step, 1
 
 
 def region(node: str, work: Branch | Loop) -> Step:

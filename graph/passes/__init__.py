@@ -10,6 +10,7 @@ Read in this order:
     narrow    products of bytes and of bf16, taken out of programs
     joins     arrays that are laid side by side
     in_place  where arrays lie in longer ones
+    by_image  steps that take one image after the other
     memory    where the other arrays lie
     waits     where threads wait
 """

@@ -255,7 +255,7 @@ def test_a_product_that_rounds_its_sums_has_no_time_of_the_map_and_says_its_layo
     given = made([node("QLinearConv", names, ["y"])], {"x": numbers(0, "u8", 1, 8, 6, 6)}, NUMBERS["u8"], constants)
     variant = Unwritten(Plan(given).graph({}), frozenset(), None, None, "net")
     assert [type(step.work) for step in variant.laid.steps] == [Problem, Sized]
-    assert [type(step.work) for step in variant.graph.steps] == [Problem] and not variant.timed
+    assert [type(step.work) for step in variant.joined.steps] == [Problem] and not variant.timed
     (product,) = (each for each in Plan(given).compiled({}).explained if each.product)
     assert product.layout.count("predicted") == 2
 

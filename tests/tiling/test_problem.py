@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tiling.arrays.access import access_of
 from tiling.epilogue import fused
-from tiling.operators import conv2d, in_layout, in_order, in_wider, matmul
+from tiling.operators import conv2d, in_layout, in_order, in_wider, matmul, of_one_image
 from tiling.problem import ProblemError
 from tiling.rewrite.grouped import beside_each_other, grouped2d
 from tiling.tensor import Window
@@ -258,3 +258,21 @@ def test_rows_inside_are_exactly_those_on_the_tensor(window, first, count, taps)
         low, high = window.rows_inside(first, count, tap)
         assert 0 <= low <= high <= count
         assert list(range(low, high)) == [row for row in range(count) if inside(window, first + row, tap)]
+
+
+@pytest.mark.parametrize("layout", ("nhwc", "nchw"))
+def test_a_convolution_of_one_of_its_images_is_that_of_one_image(layout):
+    sizes = {"c": 4, "h": 9, "w": 7, "k": 8, "r": 3, "s": 3, "padding": 1, "stride": 2, "groups": 2}
+    several, one = (fused(in_layout(conv2d(n=n, **sizes), layout), "relu(y + z + b[k])") for n in (5, 1))
+    assert of_one_image(several) == one
+    assert of_one_image(one) is None
+
+
+def test_of_wider_arrays_one_image_is_as_wide():
+    sizes = {"c": 4, "h": 9, "w": 7, "k": 8, "r": 1, "s": 1}
+    several, one = (in_wider(conv2d(n=n, **sizes), c_of=6, k_of=16) for n in (5, 1))
+    assert of_one_image(several) == one
+
+
+def test_a_product_has_no_images():
+    assert of_one_image(matmul(m=5, n=6, k=7)) is None

@@ -7,6 +7,6 @@
 
 `anchored` cuts a program into an anchor, with what its stores do, and what comes before and after. `lay_out_operands`
 makes arrays of operands that no scheme reads.
-`axes` and `wider` say how arrays lie in memory, `free_names` gives a program names that a text leaves free.
-`rename` gives a program other names of arrays and dims, or has it read other elements.
+`axes` and `wider` say how arrays lie in memory, `free_names` and `rename` give other names of arrays and dims, and
+`first_axis` the program of one point of that axis.
 """

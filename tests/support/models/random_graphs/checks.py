@@ -12,7 +12,8 @@ from cpu.passes.program import bind_tasks
 from graph import compile_model, plan
 from graph.library.build import fused
 from graph.onnx.read import read
-from graph.passes import in_place
+from graph.passes import by_image, in_place
+from graph.passes.by_image import image_by_image
 from graph.passes.in_place import joined_in_place
 from tests.support.models.choices import choices_with, laid_out
 from tests.support.models.onnx_reference import onnx_outputs
@@ -37,6 +38,8 @@ def check_steps(seed: int) -> None:
     drawn = random_graph(Random(seed), 10)
     model = joined_in_place(laid_out(fused(read(drawn.model)), times(Random(seed))))
     check(outputs_of(model, drawn.feeds), drawn, seed)
+    # A memory this slow makes every loop over images worth it whose arrays leave a cache of 4 KB.
+    check(outputs_of(image_by_image(model, 4096, 1.0), drawn.feeds), drawn, seed)
 
 
 def check_compiled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,6 +47,8 @@ def check_compiled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "choices", choices_with(times(random)))
     monkeypatch.setattr(in_place, "ALIGNMENT", random.choice((64, 4)))
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 64)  # so that small loops are shared among threads too
-    model = compile_model(drawn.model, threads=random.choice((1, 2)))
+    threads = random.choice((1, 2))
+    monkeypatch.setattr(by_image, "_CALL", random.choice((-1.0, 1.0)))  # every loop over images is worth it, or none
+    model = compile_model(drawn.model, threads=threads)
     for _ in range(2):  # the arena holds what the first call left
         check(model(*(drawn.feeds[array.name] for array in model.inputs)), drawn, seed)
