@@ -87,7 +87,7 @@ def _ring(loop: For, depths: dict[str, int], kept: int) -> Body:
     tiles = [tile for tile in found if tile.buffer.axes[0] != STAGE]  # those of a loop inside have theirs
     steps = (loop.stop - loop.start).offset // loop.step
     depth = max((depths[tile.buffer.name.partition("_")[0]] for tile in tiles), default=1)
-    stages, first = min(depth, steps), min(depth - kept, steps)
+    stages, first = min(depth, steps), min(max(depth - kept, 1), steps)
     if depth == 1:
         return (loop,)
     names = {tile.buffer.name for tile in tiles}

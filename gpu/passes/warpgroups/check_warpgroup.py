@@ -107,7 +107,9 @@ def check_warpgroup(scheme: Scheme) -> None:
             f"{matrix}: wgmma cuts tf32 off where only TMA copies round it, which copy no such tiles: loop over "
             f"clusters, or use a warp's M({rows}16{columns}8{depth}8)"
         )
-    least = 3 if threads else 2  # wgmma still reads one stage while threads fill another
+    steps = prod(s.trips for s in scheme.specifiers if isinstance(s, Tile) and not s.worker and s.dim == depth)
+    # wgmma still reads one stage while threads fill another. A third step is the first that needs a stage again.
+    least = 3 if threads and steps > 2 else 2
     for s in scheme.specifiers:
         if isinstance(s, Stage) and s.tensor != problem.output.name and s.depth < least:
             raise SchemeError(

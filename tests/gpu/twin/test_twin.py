@@ -67,7 +67,7 @@ def test_rows_that_no_copy_is_aligned_for_are_gathered(problem):
         assert check_on_twin(scheme, seeds=(1, 2)) == 0
 
 
-def test_taps_in_another_order_are_gathered_one_by_one():
+def test_taps_in_another_order_are_gathered_in_runs_of_channels():
     problem = conv2d(c=3, h=9, w=9, k=16, r=3, s=3, dtype="f16", filters="krsc")
     scheme = parse(problem, product_scheme(problem).text.replace("rsc", "src"))
     assert "% 3 - 3 * turn" in emit_scheme(scheme).text and check_on_twin(scheme) == 0
