@@ -30,7 +30,7 @@ from bench.report.sections import on_threads
 from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.run.targets.turns import timed
-from bench.studies.networks import runtime_extents
+from bench.studies.networks import fused_maps, runtime_extents
 from bench.studies.networks.bandwidth import least_seconds
 from cpu.kernel.arguments import aligned
 from cpu.kernel.program import ProgramKernel
@@ -224,8 +224,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     options = _parser().parse_args(arguments)
     results, code = [], 0
-    if options.runtime:
-        return _runtime(options)
+    if options.runtime or options.fused:
+        return _own_cases(options)
     if reason := apart_reason(options.peers):
         raise ProblemError(reason)
     chosen = _chosen(options.only)
@@ -256,20 +256,26 @@ def main(arguments: list[str] | None = None) -> int:
     return code
 
 
-def _runtime(options: argparse.Namespace) -> int:
-    """Prints kernels with runtime extents beside those for one size, and returns the exit code."""
-    if options.only or options.report:
-        raise ProblemError("--runtime prints its own cases and nothing else: leave out --only and --report")
+def _own_cases(options: argparse.Namespace) -> int:
+    """Prints kernels with runtime extents beside those for one size, or with fused maps beside bare ones.
+
+    Returns the exit code: 1 where a kernel is wrong.
+    """
+    word = "--runtime" if options.runtime else "--fused"
+    if options.only or options.report or (options.runtime and options.fused):
+        raise ProblemError(f"{word} prints its own cases and nothing else: leave out all options but --threads")
     code = 0
     with alone():
         for threads in dict.fromkeys(options.threads):
             print(f"{on_threads(threads)}:")
-            for case in runtime_extents.CASES:
+            for case in runtime_extents.CASES if options.runtime else ():
                 try:
                     print("\n".join(runtime_extents.compared(case, threads)), flush=True)
                 except CandidateError as error:
                     print(readable(error.reason), file=sys.stderr)
                     code = 1
+            for one in fused_maps.CASES if options.fused else ():
+                print(fused_maps.compared(one, threads), flush=True)
     return code
 
 
@@ -303,7 +309,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         "python -m bench.programs",
         description="Programs of networks beside other libraries. python -m bench --suite programs is the same.",
-        epilog="PyTorch has to be there, but with --runtime: pip install 'tilewright[peers]'.",
+        epilog="PyTorch has to be there, but with --runtime or --fused: pip install 'tilewright[peers]'.",
     )
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
     parser.add_argument(
@@ -318,6 +324,9 @@ def _parser() -> argparse.ArgumentParser:
         "--runtime",
         action="store_true",
         help="kernels with runtime extents beside those for one size, in place of other libraries",
+    )
+    parser.add_argument(
+        "--fused", action="store_true", help="kernels with fused maps beside bare ones, in place of other libraries"
     )
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as programs.md")
     return parser

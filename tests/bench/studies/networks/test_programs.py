@@ -123,6 +123,26 @@ def test_runtime_extents_are_timed_beside_one_size(monkeypatch, capsys):
     assert study.main(["--runtime", "--only", "soft"]) == 2
 
 
+def test_fused_maps_are_timed_beside_bare_kernels(monkeypatch, capsys):
+    maps = study.fused_maps
+    cases = [maps.Case("twice", "y[i] = 2 * x[i]", "y[i] = x[i]", {"i": 100})]
+    cases.append(maps.Case("added", "y[i] = x[i] + z[i]", "y[i] = x[i]", {"i": 1000}))
+    monkeypatch.setattr(maps, "CASES", tuple(cases))
+    monkeypatch.setattr(maps, "ROUNDS", 1)
+    assert study.main(["--fused"]) == 0
+    head, twice, added = capsys.readouterr().out.splitlines()
+    assert head == "on 1 thread:" and twice.startswith("twice") and twice.endswith("%") and "bare" in twice
+    assert added.endswith("%, and reads 4 kB more")
+    assert study.main(["--fused", "--only", "soft"]) == study.main(["--fused", "--runtime"]) == 2
+    assert "--fused prints its own cases and nothing else" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("case", study.fused_maps.CASES, ids=lambda case: case.name)
+def test_every_case_of_fused_maps_is_a_program(case):
+    whole, bare = (sized(read(text), case.extents, {}) for text in (case.text, case.bare))
+    assert {array.name for array in bare.inputs} <= {array.name for array in whole.inputs}
+
+
 @pytest.mark.parametrize("case", study.runtime_extents.CASES, ids=lambda case: case.name)
 def test_every_case_of_runtime_extents_is_a_program(case):
     program = sized(read(case.text), case.bounds)
