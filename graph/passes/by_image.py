@@ -63,8 +63,7 @@ def _single(model: Model, step: Step) -> _Single | None:
     one: Problem | Sized | None
     if isinstance(work, Problem):
         one, images = of_one_image(work), work.output.shape[0]
-        more = (array for array in (work.epilogue.arrays if work.epilogue else ()))
-        split = {step.inputs[0], *step.outputs}
+        split, more = {step.inputs[0], *step.outputs}, work.epilogue.arrays if work.epilogue else ()
         split |= {name for array, name in zip(more, step.inputs[2:], strict=True) if work.output_axes[0] in array.axes}
         if model.known(step.inputs[1]) is None:
             return None
