@@ -18,7 +18,7 @@ from gpu.passes.matrices.multiply_matrices import multiply_matrices
 from gpu.passes.matrices.share_sums import parts_of, share_sums
 from gpu.passes.matrices.stage_matrices import stage_matrices
 from gpu.passes.matrices.store_pairs import store_pairs
-from gpu.passes.matrices.swizzle import swizzle
+from gpu.passes.matrices.swizzle import swizzle, swizzle_stores
 from gpu.passes.memory.allocate_shared import allocate_shared
 from gpu.passes.memory.place_barriers import place_barriers
 from gpu.passes.memory.stage_tiles import stage_tiles
@@ -50,10 +50,12 @@ from gpu.passes.warpgroups.check_warpgroup import blocks_of_cluster, has_cluster
 from gpu.passes.warpgroups.copy_boxes import copy_boxes
 from gpu.passes.warpgroups.cut_tiles import cut_tiles
 from gpu.passes.warpgroups.join_steps import join_steps
+from gpu.passes.warpgroups.load_residual import load_residual
 from gpu.passes.warpgroups.multiply_beside import multiply_beside
 from gpu.passes.warpgroups.multiply_warpgroups import multiply_warpgroups
 from gpu.passes.warpgroups.share_copies import share_copies
 from gpu.passes.warpgroups.specialise_warps import specialise_warps
+from gpu.passes.warpgroups.store_boxes import store_boxes, stores_boxes
 from tiling.loops.language import Kernel
 from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import Forms, Pass, forms
@@ -136,11 +138,14 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("multiply warpgroups", multiply_warpgroups, is_of_warpgroups),
     Pass("multiply beside", lambda kernel, _: multiply_beside(kernel), _of_threads),
     Pass("specialise warps", specialise_warps, _of_boxes),
+    Pass("store boxes", store_boxes, stores_boxes),
+    Pass("load residual", lambda kernel, _: load_residual(kernel), stores_boxes),
     Pass("share sums", share_sums, lambda scheme: parts_of(scheme) > 1),
     Pass("load matrices", load_matrices, _of_warps),
     Pass("load ahead", lambda kernel, _: load_ahead(kernel), _of_warps),
     Pass("load first", lambda kernel, _: load_first(kernel), _of_warps),
     Pass("store pairs", lambda kernel, _: store_pairs(kernel), _has_matrix),
+    Pass("swizzle", lambda kernel, _: swizzle_stores(kernel), stores_boxes),
     Pass("load once", lambda kernel, _: load_once(kernel), _of_warps),
     Pass("unroll copies", lambda kernel, _: unroll_copies(kernel), _copied),
     Pass("swizzle", lambda kernel, _: swizzle(kernel), _of_warps),

@@ -101,6 +101,8 @@ static struct {
 } twin;
 
 static float twin_half[65536];       /* the value of each f16 */
+/* Notes a byte of an array that a TMA store writes; whether it was written before. NULL where outputs note bytes. */
+static int (*twin_stored)(const char *to);
 
 /* ---- fibres ---- */
 

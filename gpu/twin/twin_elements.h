@@ -76,8 +76,10 @@ static int twin_check(const void *place, int bytes, int align, int write, const 
     if (shared) {
         if (p + bytes > base + twin.shared_bytes)
             twin_fail("%s touches memory behind the %d bytes of shared memory", what, twin.shared_bytes);
-        if (!write)
-            twin_note_read(twin_address(p), bytes, twin_self(), what); /* whether copies are under way to it */
+        if (write)
+            twin_note_write(twin_address(p), bytes, what); /* whether the copy engine reads or writes it */
+        else
+            twin_note_read(twin_address(p), bytes, twin_self(), what);
     } else {
         for (int i = 0; i < twin_elements.count && !array; ++i) {
             struct twin_array *a = twin_elements.arrays + i;
@@ -246,6 +248,21 @@ FROM_MEMBER(s64, long long)
 FROM_MEMBER(u64, unsigned long long)
 FROM_MEMBER(bool, int)
 
+/* Notes a byte that a TMA store writes to an array, at any time; whether it was written before. No thread may touch it
+ * in this launch any more. */
+static int twin_stored_byte(const char *to)
+{
+    for (int i = 0; i < twin_elements.count; ++i) {
+        struct twin_array *a = twin_elements.arrays + i;
+        if (!a->touches || to < a->base || to >= a->base + a->bytes)
+            continue;
+        const int before = a->touches[to - a->base].write_block;
+        a->touches[to - a->base].write_block = -1;
+        return a->role == TWIN_OUTPUT && before;
+    }
+    return 0;
+}
+
 /* Runs one launch on arrays with these roles. Returns 0, or 1 with a message. */
 static int twin_launch(void (*body)(void), unsigned blocks, int cluster, int threads, int shared_bytes, char **arrays,
                        const long *bytes, const enum twin_role *roles, int count, uint64_t seed,
@@ -261,6 +278,7 @@ static int twin_launch(void (*body)(void), unsigned blocks, int cluster, int thr
             missing |= !(touches = calloc((size_t)bytes[i] + 1, sizeof *touches));
         twin_elements.arrays[i] = (struct twin_array){arrays[i], bytes[i], roles[i], touches};
     }
+    twin_stored = twin_stored_byte;
     if (missing)
         snprintf(report->message, sizeof report->message, "the twin has no memory for what it notes of each byte");
     else
@@ -271,6 +289,7 @@ static int twin_launch(void (*body)(void), unsigned blocks, int cluster, int thr
                 snprintf(report->message, sizeof report->message, "byte %ld of output %d was never written", at, i);
     for (int i = 0; i < count && !missing; ++i)
         free(twin_elements.arrays[i].touches);
+    twin_stored = NULL;
     free(twin_elements.arrays);
     free(twin_elements.shared);
     return *report->message != 0;

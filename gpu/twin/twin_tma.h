@@ -197,7 +197,7 @@ static void twin_tma_store(const char *from, char *to, int bytes)
 {
     struct twin_buffer *b = twin.buffers + twin.buffer_count - 1;
     for (int i = 0; i < bytes; ++i)
-        if (b->written[to - b->base + i]++ && !twin.failed) {
+        if ((twin_stored ? twin_stored(to + i) : b->written[to - b->base + i]++) && !twin.failed) {
             snprintf(twin.report->message, sizeof twin.report->message,
                      "a TMA store writes byte %ld of the output a second time", (long)(to - b->base + i));
             twin.failed = 1;

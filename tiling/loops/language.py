@@ -505,7 +505,8 @@ class CopyBox:
 
     source: where the box begins; elements outside of the array are zeros. extents: the box's along each axis of the
     array. barrier: counts the bytes that have come. function: what each element goes through; "" for none. swizzled:
-    whether chunk c of 16 bytes of row r, of 128 bytes, lies where c ^ r % 8 would.
+    whether chunk c of 16 bytes of row r, of 128 bytes, lies where c ^ r % 8 would. joined: so many axes of the array
+    before the last one count as one.
     windows: where it has some, the array holds images, with axes for images, for each of `windows`, and for channels.
     Then the box is a pixel of each of extents[0] windows, in their order, and `source` is where the first one begins.
     blocks: how many blocks of the cluster, from the first on, get the box at the same place and count it at their own
@@ -520,6 +521,29 @@ class CopyBox:
     swizzled: bool = False
     windows: tuple[Windows, ...] = ()
     blocks: int = 0
+    joined: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StoreBox:
+    """The copy engine of a GPU stores a box to an array. It may read it until a `WaitStores` for it is over.
+
+    target: where the box begins; elements outside of the array are not stored. source: where its elements lie, one
+    after the other. The others are as for `CopyBox`.
+    """
+
+    target: Address
+    source: Address
+    extents: tuple[int, ...]
+    joined: int = 1
+    swizzled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WaitStores:
+    """Waits until the copy engine has read all but this thread's last `pending` boxes that it stores."""
+
+    pending: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -603,7 +627,7 @@ class Comment:
 Statement = (
     Alloc | For | If | Block | StagedPart | Team | Store | Let | Set | Define | Read | Decide | RaiseFlag
     | ClearFlag | View | Seen | Move | Do | Prefetch | Cursors | Aim | Advance | Tiles | Shape | Fence | Copy
-    | Commit | Wait | CopyBox | Open | Arrive | Await | Beside | Take | Barrier | Call | Comment
+    | Commit | Wait | CopyBox | StoreBox | WaitStores | Open | Arrive | Await | Beside | Take | Barrier | Call | Comment
 )  # fmt: skip
 Body = tuple[Statement, ...]
 

@@ -65,6 +65,7 @@ from tiling.loops.language import (
     StagedPart,
     Statement,
     Store,
+    StoreBox,
     Stride,
     Take,
     Team,
@@ -72,6 +73,7 @@ from tiling.loops.language import (
     Value,
     View,
     Wait,
+    WaitStores,
 )
 
 WIDTH = 100  # a block of simple statements is one line where it fits
@@ -264,6 +266,11 @@ def _of_memory(statement: Statement) -> str:
             box = f"{'swizzled ' * swizzled}box of {size}{taps}"
             each = f" of {blocks} blocks" if blocks else ""
             return f"copy a {box} to {' from '.join(places)}, counted at {_operand(barrier)}{each}"
+        case StoreBox(target, source, extents, _, swizzled):
+            places = (_place(address.buffer, address.at) for address in (target, source))
+            return f"store a {'swizzled ' * swizzled}box of {' x '.join(map(str, extents))} to {' from '.join(places)}"
+        case WaitStores(pending):
+            return f"wait until {pending or 'no'} boxes are still to be read"
         case Open(barrier, arrivals):
             return f"open {_operand(barrier)} for {arrivals} arrivals"
         case Arrive(barrier, 0, rank):

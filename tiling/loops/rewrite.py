@@ -42,6 +42,7 @@ from tiling.loops.language import (
     StagedPart,
     Statement,
     Store,
+    StoreBox,
     Stride,
     Take,
     Team,
@@ -103,6 +104,9 @@ def with_own_values(statement: Statement, change: ChangeOperand) -> Statement:
         places = (statement.target, statement.source, statement.barrier)
         target, source, barrier = (with_operands(each, change) for each in places)
         return replace(statement, target=target, source=source, barrier=barrier)
+    if isinstance(statement, StoreBox):
+        target, source = (with_operands(each, change) for each in (statement.target, statement.source))
+        return replace(statement, target=target, source=source)
     if isinstance(statement, (Open, Arrive, Await)):
         return replace(statement, barrier=with_operands(statement.barrier, change))
     if isinstance(statement, Take):
@@ -258,7 +262,7 @@ def operands_of(statement: Statement) -> tuple[Operand, ...]:
         return (statement.invoke,)
     if isinstance(statement, (View, Prefetch, Aim)):
         return (statement.address,)
-    if isinstance(statement, Copy):
+    if isinstance(statement, (Copy, StoreBox)):
         return statement.target, statement.source
     if isinstance(statement, CopyBox):
         return statement.target, statement.source, statement.barrier

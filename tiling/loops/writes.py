@@ -34,6 +34,7 @@ from tiling.loops.language import (
     Seen,
     Set,
     Store,
+    StoreBox,
     Take,
     View,
 )
@@ -87,7 +88,7 @@ def stored_to(body: Body, effects: Effects = _NONE) -> Iterator[str]:
     for statement in walk(body):
         if isinstance(statement, Store):
             yield statement.buffer
-        elif isinstance(statement, (Copy, CopyBox)):
+        elif isinstance(statement, (Copy, CopyBox, StoreBox)):
             yield statement.target.buffer
         elif isinstance(statement, Open):
             yield statement.barrier.buffer
@@ -104,7 +105,7 @@ def stored_to(body: Body, effects: Effects = _NONE) -> Iterator[str]:
 def loaded_from(body: Body, effects: Effects = _NONE) -> Iterator[str]:
     """The names of what the statements of a block read. Prefetches read nothing."""
     for statement in walk(body):
-        if isinstance(statement, (Copy, CopyBox)):
+        if isinstance(statement, (Copy, CopyBox, StoreBox)):
             yield statement.source.buffer
         elif isinstance(statement, (Arrive, Await)):
             yield statement.barrier.buffer

@@ -7,6 +7,7 @@ Read in this order:
     functions   functions of single numbers as text
     print       the statements as text
     emit        the whole file of a program
+    maps        tensor maps of arrays that have boxes
     copier      the kernel that copies inputs to rows where the copy engine finds them
     scheme      the text of a scheme without a matrix instruction
 """

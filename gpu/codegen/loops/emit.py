@@ -9,6 +9,7 @@ import hashlib
 
 from gpu.codegen.loops.functions import STORED
 from gpu.codegen.loops.launches import Launch, ProgramText
+from gpu.codegen.loops.maps import boxed
 from gpu.codegen.loops.names import with_cuda_names
 from gpu.codegen.loops.print import GpuPrinter, map_of
 from gpu.passes.facts.reading import dtypes_of, elements, touched
@@ -27,7 +28,7 @@ from gpu.passes.facts.workers import (
 from gpu.passes.memory.allocate_shared import shared_bytes
 from gpu.passes.order import program_forms
 from gpu.passes.values.guard_gathers import REPORT
-from tiling.loops.language import Alloc, Buffer, CopyBox, Do, For, Kernel
+from tiling.loops.language import Alloc, Buffer, Do, For, Kernel
 from tiling.loops.listing import listing
 from tiling.loops.walk import buffers_of, walk
 from tiling.loops.writes import stored_to
@@ -77,9 +78,9 @@ def emit_launch(kernel: Kernel, loop: For, symbol: str, blocks: int = 1) -> tupl
     spans += [s.stop.offset for s in walk(loop.body) if isinstance(s, For) and not s.stop.terms]
     large = any(span > _LARGEST_INT // 2 for span in spans)
     printer = GpuPrinter(buffers_of(kernel), dtypes_of(kernel), launch.threads, "long long" if large else "int")
-    boxed = {s.source.buffer for s in walk(loop.body) if isinstance(s, CopyBox)}
+    boxes = boxed(loop.body)
     parameters = [
-        f"TENSOR_MAP {map_of(name)}" if name in boxed else _parameter(buffer, name in written)
+        f"TENSOR_MAP {map_of(name)}" if name in boxes else _parameter(buffer, name in written)
         for name, buffer in memory.items()
     ]
     parameters += [f"long long {name}" for name, _ in kernel.numbers if name != LAUNCHED] + ["int *outside"] * reports

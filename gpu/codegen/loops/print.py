@@ -47,8 +47,10 @@ from tiling.loops.language import (
     Register,
     Statement,
     Store,
+    StoreBox,
     Take,
     Wait,
+    WaitStores,
 )
 from tiling.loops.values import dtype_of
 
@@ -130,6 +132,10 @@ class GpuPrinter:
                 return [f"mbarrier_wait({self.shared(barrier)}, {number(parity)});"]
             case CopyBox():
                 return [self.copied_box(statement)]
+            case StoreBox():
+                return [self.stored_box(statement), "tma_commit();"]
+            case WaitStores(pending):
+                return [f"tma_wait_read({pending});"]
             case Take(name, counter, count):
                 return [f"const int {name} = take_semaphore({self.operand(counter)}, {count});"]
             case Wait(pending):
@@ -168,13 +174,26 @@ class GpuPrinter:
         return [*lines, *_indented(self.lines(roles.otherwise)), "}"]
 
     def copied_box(self, copy: CopyBox) -> str:
-        """A copy of a box, whose place is innermost first, by the tensor map of its array."""
-        at = ", ".join(map(number, reversed((*(each.tap for each in copy.windows), *copy.source.at))))
+        """A copy of a box by the tensor map of its array."""
+        taps = "".join(f", {number(each.tap)}" for each in reversed(copy.windows))
+        at = f"{self.place_of_box(copy.source, 1 if copy.windows else copy.joined)}{taps}"
         given = f"{self.shared(copy.target)}, &{map_of(copy.source.buffer)}, {self.shared(copy.barrier)}, {at}"
         kind = "pixels" if copy.windows else f"box_{len(copy.extents)}d"
         if copy.blocks:
             return f"copy_{kind}_multicast({given}, {(1 << copy.blocks) - 1});"
         return f"copy_{kind}({given});"
+
+    def stored_box(self, box: StoreBox) -> str:
+        """A store of a box by the tensor map of its array."""
+        at = self.place_of_box(box.target, box.joined)
+        return f"store_box_{len(box.extents)}d(&{map_of(box.target.buffer)}, {self.shared(box.source)}, {at});"
+
+    def place_of_box(self, begin: Address, joined: int) -> str:
+        """Where a box begins, innermost first. joined: axes before the last that its tensor map has as one."""
+        *others, last = begin.at
+        first, shape = len(others) - joined, self.buffers[begin.buffer].shape
+        row = flat(Buffer("", shape[first:-1], ()), tuple(others[first:]))
+        return ", ".join(map(number, (last, row, *reversed(others[:first]))))
 
     def shared(self, address: Address) -> str:
         """A place in shared memory as the copy engine and mbarriers know it."""

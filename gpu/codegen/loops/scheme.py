@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.codegen.copies.tensor_map import Pixels, TensorMap
 from gpu.codegen.emit import VERSION, emit
 from gpu.codegen.loops.emit import emit_launch
+from gpu.codegen.loops.maps import tensor_maps
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.codegen.program import Source
 from gpu.passes.check_scheme import check_scheme
@@ -23,10 +23,8 @@ from gpu.passes.matrices.share_sums import COUNTS
 from gpu.passes.memory.allocate_shared import shared_bytes, step_bytes
 from gpu.passes.order import scheme_forms
 from gpu.passes.warpgroups.check_warpgroup import is_of_warpgroups
-from tiling.dtypes.products import DTYPE_BYTES
-from tiling.loops.language import Alloc, Buffer, CopyBox, Kernel, Windows
+from tiling.loops.language import Alloc
 from tiling.loops.lowering.show import show
-from tiling.loops.walk import walk
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, SchemeError, Tile
 from tiling.text.symbol import symbol_of
@@ -95,33 +93,8 @@ def emit_loops(scheme: Scheme) -> Source:
     if kernel.numbers:
         source = replace(source, cluster=cluster_of(kernel), persistent=blocks)
     left = sum(elements(s.buffer) for s in kernel.body if isinstance(s, Alloc))
-    return replace(source, semaphores=sum(map(elements, counts)), partial_sums=left, maps=_maps(kernel, problem.dtype))
-
-
-def _maps(kernel: Kernel, dtype: str) -> tuple[TensorMap, ...]:
-    """The tensor maps of the arrays that boxes are copied from."""
-    found = {s.source.buffer: s for s in walk(kernel.body) if isinstance(s, CopyBox)}
-    return tuple(
-        TensorMap(b.name, place, dtype, b.shape[::-1], strides[-2::-1], *_box_of(found[b.name], b))
-        for place, b in enumerate(kernel.arrays)
-        if b.name in found
-        for strides in (tuple(step * DTYPE_BYTES[dtype] for step in b.strides),)
-    )
-
-
-def _box_of(copy: CopyBox, array: Buffer) -> tuple[tuple[int, ...], Pixels | None]:
-    """The box of a tensor map, and which pixels it has."""
-    if not copy.windows:
-        return copy.extents[::-1], None
-    count, channels = copy.extents
-    (h, w), (_, height, width, _) = copy.windows, array.shape
-    upper = (_past(w) - width, _past(h) - height)
-    return (channels,), Pixels((w.first, h.first), upper, (w.step, h.step), count)
-
-
-def _past(windows: Windows) -> int:
-    """One past the pixel at which the last window begins."""
-    return windows.first + (windows.count - 1) * windows.step + 1
+    maps = tensor_maps(kernel, problem.dtype)
+    return replace(source, semaphores=sum(map(elements, counts)), partial_sums=left, maps=maps)
 
 
 def _heading(scheme: Scheme) -> list[str]:

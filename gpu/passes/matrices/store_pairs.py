@@ -125,7 +125,7 @@ class _Pair:
 
     def are_neighbours(self, name: str, at: tuple[Index, ...]) -> bool:
         """Whether both lie side by side in memory, where one access takes them."""
-        if self.buffers[name].memory != "global":
+        if self.buffers[name].memory not in ("global", "shared"):
             return False
         place = flat(self.buffers[name], at)
         return moves_by(place, PAIR) == 1 and divisor(place.replaced({PAIR: ZERO}), self.known) % TWO == 0

@@ -7,18 +7,19 @@
 A row consists of chunks of 16 bytes; the banks serve eight chunks at once. The place of a chunk is the exclusive or of
 its number and a number of its row. A load of matrices reads one chunk from each of eight rows; a load of words across
 rows reads two chunks from each of four. wgmma reads rows of eight chunks swizzled so, and the copy engine swizzles
-boxes by itself. Source: swizzled layouts of CUTLASS.
+boxes by itself, those that it stores too. Source: swizzled layouts of CUTLASS.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import gcd
 
 from gpu.passes.facts.divisors import Divisors, known_after, known_inside, remainder
 from gpu.passes.facts.reading import WIDTH, loads_of
 from tiling.loops.index import Index, applied
-from tiling.loops.language import Address, Body, Buffer, CopyBox, Kernel, Load, Operand, Store
+from tiling.loops.language import Address, Body, Buffer, CopyBox, Kernel, Load, Operand, Store, StoreBox
 from tiling.loops.rewrite import with_own_values
 from tiling.loops.walk import buffers_of, walk, with_blocks
 
@@ -31,7 +32,16 @@ def swizzle(kernel: Kernel, of_warpgroups: bool = False) -> Kernel:
     reading = () if of_warpgroups else walk(kernel.body)
     by_word = {load.buffer for statement in reading for load in loads_of(statement)}
     matrices = {name: b for name, b in buffers_of(kernel).items() if b.memory == "shared" and len(b.shape) > 1}
-    tiles = {name: _Tile(buffer, name in by_word) for name, buffer in matrices.items()}
+    return _with_swizzled(kernel, {name: _Tile(buffer, name in by_word) for name, buffer in matrices.items()})
+
+
+def swizzle_stores(kernel: Kernel) -> Kernel:
+    """The kernel, whose boxes that the copy engine stores are swizzled."""
+    stored = {s.source.buffer for s in walk(kernel.body) if isinstance(s, StoreBox)}
+    return _with_swizzled(kernel, {name: _Tile(b, False) for name, b in buffers_of(kernel).items() if name in stored})
+
+
+def _with_swizzled(kernel: Kernel, tiles: Mapping[str, _Tile]) -> Kernel:
     swizzled = {name: tile for name, tile in tiles.items() if tile.pattern > 1}
 
     def body(block: Body, known: Divisors) -> Body:
@@ -47,13 +57,17 @@ def swizzle(kernel: Kernel, of_warpgroups: bool = False) -> Kernel:
             statement = with_own_values(statement, near)
             if isinstance(statement, Store) and statement.buffer in swizzled:
                 statement = replace(statement, at=swizzled[statement.buffer].at(statement.at, known))
-            if isinstance(statement, CopyBox):
+            if isinstance(statement, (CopyBox, StoreBox)) and _tile_of(statement) in swizzled:
                 statement = replace(statement, swizzled=True)
             inner = known_inside(statement, known)
             found.append(with_blocks(statement, lambda inside, inner=inner: body(inside, inner)))  # type: ignore[misc]
         return tuple(found)
 
     return replace(kernel, body=body(kernel.body, {}))
+
+
+def _tile_of(box: CopyBox | StoreBox) -> str:
+    return (box.target if isinstance(box, CopyBox) else box.source).buffer
 
 
 @dataclass(frozen=True)

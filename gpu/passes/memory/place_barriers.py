@@ -20,13 +20,14 @@ from dataclasses import dataclass, replace
 
 from gpu.passes.facts.reading import loads_of
 from gpu.passes.facts.rings import STAGE, are_apart, is_stage
-from gpu.passes.facts.workers import KIND, MEMBER, THREAD, WARPS_OF_BLOCK, teams_are_warps, with_launches
+from gpu.passes.facts.workers import KIND, MEMBER, THREAD, WARP, WARPS_OF_BLOCK, teams_are_warps, with_launches
 from gpu.passes.rows.place_rows import bytes_of
 from tiling.loops.index import Index, variable
 from tiling.loops.language import (
     Address,
     Alloc,
     Barrier,
+    Beside,
     Body,
     Buffer,
     Copy,
@@ -39,11 +40,12 @@ from tiling.loops.language import (
     Open,
     Statement,
     Store,
+    StoreBox,
     Take,
     Wait,
 )
 from tiling.loops.rewrite import operands_of, parts_of, places, substituted
-from tiling.loops.walk import buffers_of, inside, walk
+from tiling.loops.walk import buffers_of, inside, walk, with_blocks
 
 _MOST_STAGES = 16  # of a ring whose stages are told apart
 
@@ -53,7 +55,7 @@ class _Access:
     """An access to an array. dealt: the loops by which threads get their points; none where all threads access it.
 
     stage: that of a ring, if it is the same for all threads; else None. lands: whether copies
-    end here that have begun before.
+    end here that have begun before. over: whether an mbarrier tells who comes later that it is over.
     """
 
     buffer: str
@@ -62,6 +64,7 @@ class _Access:
     dealt: tuple[object, ...]
     stage: Index | None = None
     lands: bool = False
+    over: bool = False
 
 
 _Accesses = frozenset[_Access]
@@ -85,7 +88,8 @@ def place_barriers(kernel: Kernel) -> Kernel:
         }
         warps = teams_are_warps(statement)
         copied = frozenset(s.target.buffer for s in walk(statement.body) if isinstance(s, Copy))
-        placing = _Placing(MEMBER if warps else THREAD, warps, changing, copied, bytes_)
+        boxed = frozenset(s.target.buffer for s in walk(statement.body) if isinstance(s, CopyBox))
+        placing = _Placing(MEMBER if warps else THREAD, warps, changing, copied, boxed, bytes_)
         return replace(statement, body=placing.body(statement.body, frozenset())[0])
 
     return replace(with_launches(kernel, placed), barriers=True)
@@ -105,12 +109,14 @@ def _written_places(body: Body) -> Iterator[Address]:
 class _Placing:
     """name: the variable that numbers the team's threads. buffers: what the launch writes to. copied: what asynchronous
     copies write to. bytes_: which bytes each shared buffer takes.
+    boxed: those that the copy engine brings boxes to.
     """
 
     name: str
     of_warps: bool
     buffers: Mapping[str, Buffer]
     copied: frozenset[str]
+    boxed: frozenset[str]
     bytes_: Mapping[str, tuple[int, int]]
 
     def body(self, body: Body, before: _Accesses) -> tuple[Body, _Accesses]:
@@ -121,7 +127,7 @@ class _Placing:
                 inner, before = self.body(statement.body, before)  # every warp goes through it once
                 found.append(replace(statement, body=inner))
                 continue
-            if isinstance(statement, For) and statement.kind == "serial":
+            if isinstance(statement, For) and self.loops(statement):
                 carried = self.carried(statement)
                 inner, after = self.body(statement.body, carried)
                 # Before the loop, unless the iterations have the barrier anyway.
@@ -144,9 +150,29 @@ class _Placing:
             if self.conflicts(before, now):
                 found.append(Barrier(KIND[self.name]))
                 before = frozenset()
-            found.append(statement)
+            found.append(with_blocks(statement, self.of_roles) if isinstance(statement, Beside) else statement)
             before |= now
         return tuple(found), before
+
+    def of_roles(self, body: Body) -> Body:
+        """The block of a role. Mbarriers order its warps, so only the lanes of a warp have barriers."""
+        own = {name: buffer for name, buffer in self.buffers.items() if buffer.axes[0] == WARP}
+        lanes = replace(self, name=MEMBER, buffers=own)
+        found: list[Statement] = []
+        for statement in body:
+            if isinstance(statement, For) and statement.kind == WARPS_OF_BLOCK:
+                _, after = lanes.body(statement.body, frozenset())  # it may be done again
+                found.append(replace(statement, body=lanes.body(statement.body, after)[0]))
+            else:
+                found.append(with_blocks(statement, self.of_roles))
+        return tuple(found)
+
+    def loops(self, statement: Statement) -> bool:
+        """Whether a statement is a loop around loops over the team's threads."""
+        if not isinstance(statement, For) or statement.kind not in ("serial", "unrolled"):
+            return False
+        team = (s for s in walk(statement.body) if isinstance(s, For) and s.kind == KIND[self.name])
+        return statement.kind == "serial" or any(team)
 
     def carried(self, loop: For) -> _Accesses:
         """The accesses of iterations before, since the last barrier."""
@@ -171,7 +197,7 @@ class _Placing:
 
     def conflict(self, one: _Access, other: _Access) -> bool:
         """Whether an access needs a barrier after another one."""
-        if one.lands or not (one.writes or other.writes) or not self.meet(one.buffer, other.buffer):
+        if one.lands or other.over or not (one.writes or other.writes) or not self.meet(one.buffer, other.buffer):
             return False
         if one.buffer == other.buffer and one.stage and other.stage and are_apart(one.stage, other.stage):
             return False
@@ -201,10 +227,14 @@ class _Placing:
             if load.buffer in self.buffers:
                 yield self.access(load.buffer, load.at, False, dealt)
         written = set(_written_places((statement,))) if isinstance(statement, (Copy, CopyBox, Do, Open)) else set()
-        for operand in operands_of(statement):
+        # Who reads or changes a copied box has waited for its mbarrier, so also for the store from there before.
+        touched = (statement.barrier,) if isinstance(statement, CopyBox) else operands_of(statement)
+        over = isinstance(statement, StoreBox) and statement.source.buffer in self.boxed
+        for operand in touched:
             for part in parts_of(operand):
                 if isinstance(part, Address) and part.buffer in self.buffers:
-                    yield self.access(part.buffer, part.at, part in written, (*dealt, statement))
+                    access = self.access(part.buffer, part.at, part in written, (*dealt, statement))
+                    yield replace(access, over=over)
         here = dealt
         for block in inside(statement):
             if isinstance(statement, For):

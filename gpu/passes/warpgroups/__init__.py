@@ -11,5 +11,7 @@ Read in this order:
     multiply_warpgroups   products by wgmma, which reads the tiles in shared memory
     multiply_beside       products that go on while threads copy
     specialise_warps      a warp that copies ahead beside the warps that multiply
+    store_boxes           outputs by the copy engine, from two buffers of each warp
+    load_residual         what an epilogue adds at each point, by the copy engine to these buffers
     share_copies          copies that the blocks of a cluster share
 """

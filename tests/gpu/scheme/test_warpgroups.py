@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -16,12 +16,12 @@ from gpu.model.space import limits
 from gpu.passes.order import scheme_forms
 from gpu.passes.warpgroups.check_warpgroup import threads_copy
 from gpu.runtime.compiler.compile import compile_cubin
-from tests.support.gpu.cases import integers, product_scheme, wgmma_scheme
+from tests.support.gpu.cases import integers, product_scheme, tma_scheme, wgmma_scheme
 from tests.support.gpu.compiling import needs_nvrtc
 from tests.support.gpu.schemes import WARPGROUPS, expected, interpreted, on_twin, scheme_of, survives
 from tests.support.programs.programs import lines
 from tiling.epilogue import fused
-from tiling.loops.language import Arrive, Await, Barrier, Beside, CopyBox, Do, If, Open
+from tiling.loops.language import Arrive, Await, Barrier, Beside, CopyBox, Do, If, Open, StoreBox, WaitStores
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.meaning.workers import Race
 from tiling.loops.walk import walk, with_blocks
@@ -39,7 +39,7 @@ def test_every_form_computes_the_same(name):
     wanted, forms = expected(scheme.problem, *integers(scheme.problem)), dict(scheme_forms(scheme))
     # Forms before these are as those of other schemes. That of `add zeros` adds up all zeros beyond the edges.
     stages = ("cut tiles", "join steps", "copy boxes", "fill ahead", "gather rows", "swizzle", "multiply warpgroups")
-    last = ("place barriers", "share copies")
+    last = ("store boxes", "load residual", "place barriers", "share copies")
     for stage in (*stages, "bind clusters", "multiply beside", "specialise warps", "share sums", *last):
         if stage in forms:
             np.testing.assert_array_equal(interpreted(scheme, forms[stage]), wanted, err_msg=stage)
@@ -99,6 +99,37 @@ def test_no_step_needs_a_stage_again_where_threads_fill_as_many_as_there_are_ste
     assert text and text.partition("(")[2] == other.partition("(")[2] and on_twin(two, emit_scheme(two), seeds=(1, 2))
 
 
+PIXELS = conv2d(n=2, c=72, h=7, w=9, k=136, r=3, s=3, padding=1, dtype="bf16", filters="krsc")
+ROWS = matmul(m=300, n=208, k=304, dtype="f16", transpose_b=True)
+
+
+@pytest.mark.parametrize(
+    ("problem", "options"),
+    [
+        (ROWS, {}),
+        (ROWS, {"columns": 256, "cluster": (2, 1)}),
+        (matmul(m=70, n=136, k=200, dtype="f16", batch=2), {"columns": 128, "rows": 2}),
+        (matmul(m=300, n=200, k=64, dtype="tf32", transpose_b=True), {"cluster": (1, 2)}),
+        (fused(ROWS, "relu(y + b[n] + z[m,n])"), {"cluster": (1, 2)}),
+        (fused(ROWS, "relu(y + b[n]) * z[m,n] + q[m,n]"), {"columns": 128, "groups": (2, 1)}),
+        (fused(PIXELS, "relu(y + b[k] + z[n,h,w,k])"), {"cluster": (2, 1)}),
+        (fused(matmul(m=70, n=72, k=128, dtype="bf16", batch=2), "y * 2 + z[l,m,n]"), {"rows": 2}),
+    ],
+    ids=str,
+)
+def test_outputs_and_residuals_in_boxes_are_exact(problem, options):
+    scheme = tma_scheme(problem, **options)
+    source = emit_scheme(scheme)
+    assert maker_of(scheme) == PASSES and on_twin(scheme, source, seeds=(1, 2))
+    residual = {f"E_{array.name}" for array in problem.epilogue_arrays if array.name == "z"}
+    assert {tensor.name for tensor in source.maps} == {"X", "W", "Y", *residual}
+
+
+def test_outputs_of_odd_rows_are_stored_by_lanes():
+    source = emit_scheme(tma_scheme(matmul(m=70, n=131, k=64, dtype="f16", transpose_b=True)))
+    assert "store_box" not in source.text and "put_f16" in source.text
+
+
 def test_one_warp_copies_and_the_others_multiply():
     text = lines(dict(scheme_forms(scheme_of(RING)))["specialise warps"])
     assert "the first 4 warps:" in text and "the others, beside them:" in text
@@ -135,22 +166,30 @@ def _without(body, kind, number):
     return left(body), count
 
 
-@pytest.mark.parametrize("name", [RING, "warpgroups in turns", "warpgroups of clusters"])
-@pytest.mark.parametrize("kind", [Barrier, Open, Arrive, Await, CopyBox])
+STORING = ("warpgroups in turns", "warpgroups of clusters", "warpgroups, a residual by boxes")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *product([Barrier, Open, Arrive, Await, CopyBox], [RING, *STORING]),
+        *product([StoreBox, WaitStores], STORING),
+    ],
+)
 def test_the_interpreter_misses_each_of_them(kind, name):
     scheme = scheme_of(name)
     kernel = list(scheme_forms(scheme))[-1][1]
     wanted = expected(scheme.problem, *integers(scheme.problem))
     _, count = _without(kernel.body, kind, -1)
-    assert count
+    assert count >= 1 + (kind is WaitStores)
     for number in range(count):
         changed = replace(kernel, body=_without(kernel.body, kind, number)[0])
         with pytest.raises((Fault, Race, AssertionError)):
             np.testing.assert_array_equal(interpreted(scheme, changed), wanted)
 
 
-COPIES = r"copy_box_\dd\w*|copy_pixels\w*|copy_async_\d+|cp_async_\w+|gather_16|store_shared_16"
-BARRIERS = r"__syncthreads|cluster_\w+|fence_proxy_async|mbarrier_\w+"
+COPIES = r"store_box_\dd|tma_\w+|copy_box_\dd\w*|copy_pixels\w*|copy_async_\d+|cp_async_\w+|gather_16|store_shared_16"
+BARRIERS = r"__syncthreads|__syncwarp|cluster_\w+|fence_proxy_async|mbarrier_\w+"
 CALLS = rf"{BARRIERS}|{COPIES}|wgmma_\w+|\w+_sums"  # compilers alone need `pin`
 
 
@@ -210,10 +249,11 @@ def test_pixels_by_the_copy_engine_take_no_registers_of_those_who_multiply(group
 
 
 @needs_nvrtc
-def test_an_epilogue_compiles_without_spills():
+@pytest.mark.parametrize("of", [wgmma_scheme, tma_scheme])
+def test_an_epilogue_compiles_without_spills(of):
     problem = fused(matmul(m=4096, n=4096, k=4096, dtype="bf16"), "relu(y + bias[n]) + z[m,n]")
     for groups, rows, columns, depth in LARGE:
-        scheme = wgmma_scheme(problem, groups=groups, rows=rows, columns=columns, depth=depth)
+        scheme = of(problem, groups=groups, rows=rows, columns=columns, depth=depth)
         assert compile_cubin(emit_loops(scheme), "sm_90a").spilled == 0
 
 

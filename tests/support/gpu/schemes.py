@@ -145,12 +145,16 @@ _WARPGROUPS = {
         "T(l,2)@block S(c) T(k,1) S(a, 2) S(b, 2) T(n,1)@warpgroup U(k,4) M(m64n64k16)",
     ),
     "warpgroups in turns": (
-        matmul(m=9, n=72, k=80, dtype="f16", transpose_b=True),
-        "T(m,1)@cluster T(n,2)@cluster S(c) T(k,2) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) M(m64n64k16)",
+        matmul(m=9, n=136, k=80, dtype="f16", transpose_b=True),
+        "T(m,1)@cluster T(n,3)@cluster S(c) T(k,2) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) M(m64n64k16)",
     ),
     "warpgroups of clusters": (
-        matmul(m=66, n=72, k=80, dtype="bf16", transpose_b=True),
-        "T(m,1)@cluster T(n,2)@cluster T(m,2)@block S(c) T(k,2) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) M(m64n64k16)",
+        matmul(m=66, n=136, k=80, dtype="bf16", transpose_b=True),
+        "T(m,1)@cluster T(n,3)@cluster T(m,2)@block S(c) T(k,2) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) M(m64n64k16)",
+    ),
+    "warpgroups, a residual by boxes": (
+        fused(matmul(m=9, n=112, k=36, dtype="tf32", transpose_b=True), "relu(y + bias[n]) - z[m,n]"),
+        "T(m,1)@cluster T(n,2)@cluster S(c) T(k,2) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) U(m,2) M(m64n64k8)",
     ),
     "warpgroups of pixels": (
         conv2d(n=1, c=8, h=4, w=3, k=12, r=3, s=3, padding=1, dtype="f16", filters="krsc"),

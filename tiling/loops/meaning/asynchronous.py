@@ -19,7 +19,9 @@ from tiling.loops.language import (
     Cursors,
     Open,
     Prefetch,
+    StoreBox,
     Wait,
+    WaitStores,
 )
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.memory import Array
@@ -70,22 +72,50 @@ def _bring(statement: CopyBox, target: Array, scope: Scope) -> int:
         scope.arrays[statement.source.buffer],
         target.moved(target.name, scope.at(statement.target.at)).flat(),
     )
-    row, chunk = statement.extents[-1], CHUNK // target.elements.itemsize
-    for number, there in enumerate(_box(statement, scope)):
-        inside = all(0 <= each < extent for each, extent in zip(there, source.elements.shape))
-        given = source.read(there) if inside else source.elements.dtype.type(0)
-        number ^= number // row % 8 * chunk if statement.swizzled else 0
+    for number, there in enumerate(_places(statement, scope)):
+        given = source.elements.dtype.type(0) if there is None else source.read(there)
+        number = _swizzled(number, statement, target)
         place.write((number,), FUNCTIONS[statement.function](given) if statement.function else given)
     return math.prod(statement.extents) * target.elements.itemsize
 
 
-def _box(statement: CopyBox, scope: Scope) -> Iterator[tuple[int, ...]]:
-    """The places of a box in its array, which may lie outside of it."""
-    begin = scope.at(statement.source.at)
+def _store_box(statement: StoreBox, scope: Scope) -> None:
+    scope.copies.stores.append((statement, scope.inner()))
+    for number, _ in _stored(statement, scope):  # from now on it may be read
+        _place(statement.source, scope).flat().read((number,))
+
+
+def _wait_stores(statement: WaitStores, scope: Scope) -> None:
+    stores = scope.copies.stores
+    complete = stores[: max(0, len(stores) - statement.pending)]
+    del stores[: len(complete)]
+    for box, where in complete:
+        source, target = _place(box.source, where).flat(), where.arrays[box.target.buffer]
+        for number, there in _stored(box, where):
+            target.write(there, source.read((number,)))
+
+
+def _stored(statement: StoreBox, scope: Scope) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Which number of a box goes to which element of its array."""
+    source = scope.arrays[statement.source.buffer]
+    for number, there in enumerate(_box(statement.target, statement, scope)):
+        if there is not None:
+            yield _swizzled(number, statement, source), there
+
+
+def _swizzled(number: int, box: CopyBox | StoreBox, tile: Array) -> int:
+    """Where an element of a box lies in its tile."""
+    chunk = CHUNK // tile.elements.itemsize
+    return number ^ (number // box.extents[-1] % 8 * chunk if box.swizzled else 0)
+
+
+def _places(statement: CopyBox, scope: Scope) -> Iterator[tuple[int, ...] | None]:
+    """The places of what a copy brings, None outside of the array."""
     if not statement.windows:
-        yield from (tuple(map(add, begin, at)) for at in product(*map(range, statement.extents)))
+        yield from _box(statement.source, statement, scope)
         return
-    image, *pixel, channel = begin
+    shape = scope.arrays[statement.source.buffer].elements.shape
+    image, *pixel, channel = scope.at(statement.source.at)
     number = image
     for at, along in zip(pixel, statement.windows):
         number = number * along.count + (at - along.first) // along.step
@@ -95,7 +125,36 @@ def _box(statement: CopyBox, scope: Scope) -> Iterator[tuple[int, ...]]:
         for along in reversed(statement.windows):
             window, turn = divmod(window, along.count)
             there = (along.first + turn * along.step + along.tap.at(scope.numbers), *there)
-        yield (window, *there)
+        there = (window, *there)
+        yield there if _is_inside(there, shape) else None
+
+
+def _box(begin: Address, box: CopyBox | StoreBox, scope: Scope) -> Iterator[tuple[int, ...] | None]:
+    """The places of a box of an array from `begin` on, None outside of it."""
+    shape = scope.arrays[begin.buffer].elements.shape
+    first = len(shape) - 1 - box.joined
+    *others, last = scope.at(begin.at)
+    row, lines = 0, shape[first:-1]
+    for index, extent in zip(others[first:], lines):
+        row = row * extent + index
+    joined = (*shape[:first], math.prod(lines), shape[-1])
+    for at in product(*map(range, box.extents)):
+        *outer, line, column = map(add, (*others[:first], row, last), at)
+        inside = _is_inside((*outer, line, column), joined)
+        yield (*outer, *_unjoined(line, lines), column) if inside else None
+
+
+def _unjoined(number: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A place by its number in a shape."""
+    at: tuple[int, ...] = ()
+    for extent in reversed(shape):
+        number, last = divmod(number, extent)
+        at = (last, *at)
+    return at
+
+
+def _is_inside(at: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    return all(0 <= each < extent for each, extent in zip(at, shape))
 
 
 def _open(statement: Open, scope: Scope) -> None:
@@ -147,6 +206,7 @@ def _place(address: Address, scope: Scope) -> Array:
 
 ASYNCHRONOUS: dict[type, Callable[..., None]] = {
     **{Copy: _copy, Commit: _commit, Wait: _wait, CopyBox: _copy_box},
+    **{StoreBox: _store_box, WaitStores: _wait_stores},
     **{Open: _open, Arrive: _arrive, Await: _await},
     **{Prefetch: _prefetch, Cursors: _cursors, Aim: _aim, Advance: _advance},
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tiling.loops.index import Index
-from tiling.loops.language import Aligned, Condition, Copy, Function, Inside
+from tiling.loops.language import Aligned, Condition, Copy, Function, Inside, StoreBox
 from tiling.loops.meaning.instructions import Lanes
 from tiling.loops.meaning.memory import Array, Given
 from tiling.loops.meaning.prefetches import Prefetches
@@ -15,9 +15,13 @@ from tiling.loops.meaning.workers import Workers
 
 @dataclass(slots=True)
 class Copies:
-    """The asynchronous copies of a worker, in groups; the last one is open. of: the copies of each worker inside it."""
+    """The asynchronous copies of a worker, in groups; the last one is open. of: the copies of each worker inside it.
+
+    stores: boxes that the copy engine has still to read.
+    """
 
     groups: list[list[tuple[Copy, Scope]]] = field(default_factory=lambda: [[]])
+    stores: list[tuple[StoreBox, Scope]] = field(default_factory=list)
     of: dict[tuple[str, int], Copies] = field(default_factory=dict)
 
     def worker(self, kind: str, number: int) -> Copies:

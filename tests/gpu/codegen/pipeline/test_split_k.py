@@ -152,7 +152,7 @@ UNSEEN = "no block has stored|has not published|no split-K semaphore and barrier
         ("block % 4, 4)", "block % 4, 5)", "is left at 4"),
         ("take_semaphore(counts + block % 4, 4)", "block / 4", UNSEEN),
         ("counts + block % 4", "counts + 4 + block % 4", "outside the semaphores"),
-        ("thread == 0", "thread % 32 == 0", "which thread .* wrote: a barrier is missing"),
+        ("thread == 0", "thread % 32 == 0", "which thread .* wrote since the last barrier"),
         ("512 * column", "256 * column", "a second time|not four of them"),
         ("part < 4", "part < 3", ""),
         ("k_1 + k +", "k +", ""),
