@@ -122,10 +122,10 @@ class _Run:
     def _saved(self, first: int) -> list[float]:
         """The seconds that a part saves which begins with this step, by how many more steps it has."""
         images, found = self._images, [0.0]
-        saved, weights, largest = 0, self._whole(first), self._touched(first) // images
+        saved, weights, largest = 0, self._whole[first], self._touched[first] // images
         for number in range(first + 1, len(self.singles)):
             saved += sum(size for begin, size in self._between.get(number, ()) if begin >= first)
-            weights, largest = weights + self._whole(number), max(largest, self._touched(number) // images)
+            weights, largest = weights + self._whole[number], max(largest, self._touched[number] // images)
             again = (images - 1) * weights if weights + largest > _WEIGHTS * self.cache else 0
             found.append((saved - again) / self.bandwidth - _CALL * (images - 1) * (number - first + 1))
         return found
@@ -149,23 +149,27 @@ class _Run:
         for root, (first, *others) in touching.items():
             if root in kept or first < 0 or not others or others[-1] >= len(self.singles):
                 continue
-            far = [number for number in (first, *others) if self._touched(number) > _ARRAYS * self.cache]
+            far = [number for number in (first, *others) if self._touched[number] > _ARRAYS * self.cache]
             size = self._bytes(root)
             # A store reads its line first and writes it back later.
             moved = size * (len(far) + (first in far)) if size // self._images <= _ARRAYS * self.cache else 0
             found.setdefault(others[-1], []).append((first, moved))
         return found
 
-    def _touched(self, number: int) -> int:
-        """Bytes of the arrays of a step that consist of images."""
-        single = self.singles[number]
-        return sum(map(self._bytes, set(map(self.model.root, single.split)))) if single else 0
+    @cached_property
+    def _touched(self) -> tuple[int, ...]:
+        """For each step the bytes of its arrays that consist of images."""
+        names = (single.split if single else () for single in self.singles)
+        return tuple(sum(map(self._bytes, set(map(self.model.root, split)))) for split in names)
 
-    def _whole(self, number: int) -> int:
-        """Bytes of the other arrays of a step: weights above all."""
-        step, single = self.model.steps[self.begin + number], self.singles[number]
-        names = {self.model.root(name) for name in step.inputs if single and name not in single.split}
-        return sum(map(self._bytes, names))
+    @cached_property
+    def _whole(self) -> tuple[int, ...]:
+        """For each step the bytes of its other arrays: weights above all."""
+        found = []
+        for step, single in zip(self.model.steps[self.begin :], self.singles):
+            whole = {self.model.root(name) for name in step.inputs if single and name not in single.split}
+            found.append(sum(map(self._bytes, whole)))
+        return tuple(found)
 
     def _bytes(self, root: str) -> int:
         array = self.model.arrays[root]
@@ -193,7 +197,8 @@ def _runs(model: Model, cache: int, bandwidth: float) -> Iterator[_Run]:
 
 def _looped(model: Model, steps: Sequence[Step], singles: Sequence[_Single | None]) -> tuple[Model, Step]:
     """The model with the arrays of a loop over images, and that loop."""
-    outside = [step for step in model.steps if step not in steps]
+    inside = {step.outputs for step in steps}
+    outside = [step for step in model.steps if step.outputs not in inside]
     kept = {*map(model.root, (*model.inputs, *model.outputs)), *model.constants}
     kept |= {model.root(name) for step in outside for name in (*step.inputs, *step.outputs)}
     arrays, views, slices, begins = dict(model.arrays), dict(model.views), dict(model.slices), dict(model.begins)
