@@ -19,14 +19,15 @@
  * W is b[n, k] of 136 x 200
  * Y is c[m, n] of 200 x 136
  */
-CLUSTER_KERNEL(160, 4, 2) matmul_f16_m200_n136_k200_trans_b1(TENSOR_MAP X_map, TENSOR_MAP W_map, unsigned short *__restrict__ Y)
+CLUSTER_KERNEL(160, 3, 2) matmul_f16_m200_n136_k200_trans_b1(TENSOR_MAP X_map, TENSOR_MAP W_map, TENSOR_MAP Y_map)
 {
     const int block = block_number(), warp = warp_number(), thread = thread_number(), member = member_number(), warpgroup = warp_number() / 4, blocks = block_count();
     const int rank = block % 2;
     unsigned short *const X_tile = SHARED(unsigned short, 0);
     unsigned short *const W_tile = SHARED(unsigned short, 24576);
-    unsigned long long *const full = SHARED(unsigned long long, 49152);
-    unsigned long long *const empty = SHARED(unsigned long long, 49184);
+    unsigned short *const Y_box = SHARED(unsigned short, 49152);
+    unsigned long long *const full = SHARED(unsigned long long, 65536);
+    unsigned long long *const empty = SHARED(unsigned long long, 65568);
     if (thread == 0) {
         mbarrier_init(shared_address(full), 1);
         mbarrier_init(shared_address(full + 1), 1);
@@ -113,23 +114,37 @@ CLUSTER_KERNEL(160, 4, 2) matmul_f16_m200_n136_k200_trans_b1(TENSOR_MAP X_map, T
                 const int m = 64 * (warp / 4) + m_1;
                 const int n = n_1;
                 #pragma unroll
-                for (int m_u = 0; m_u < 64; m_u += 64) {
+                for (int n_box = 0; n_box < 64; n_box += 64) {
                     #pragma unroll
-                    for (int half = 0; half < 2; ++half) {
+                    for (int m_u = 0; m_u < 64; m_u += 64) {
+                        if (member == 0) {
+                            tma_wait_read(1);
+                        }
+                        __syncwarp();
                         #pragma unroll
-                        for (int n_u = 0; n_u < 64; n_u += 8) {
-                            if (m + m_u + 16 * (warp % 4) + member / 4 + 8 * half < 200 && n + n_u + 2 * (member % 4) < 136) {
-                                float Y_pair[2];
+                        for (int half = 0; half < 2; ++half) {
+                            #pragma unroll
+                            for (int n_u = n_box; n_u < n_box + 64; n_u += 8) {
+                                float Y_box_pair[2];
                                 #pragma unroll
                                 for (int pair = 0; pair < 2; ++pair) {
-                                    Y_pair[pair] = acc[n_u / 8][2 * half + pair];
+                                    Y_box_pair[pair] = acc[n_u / 8][2 * half + pair];
                                 }
-                                put2_f16(Y + 136 * m + 136 * m_u + 2176 * (warp % 4) + 136 * (member / 4) + 1088 * half + n + n_u + 2 * (member % 4), Y_pair);
+                                put2_f16(Y_box + 2048 * warp + 1024 * ((turn + n_box / 64 + m_u / 64) % 2) + 64 * (member / 4) + 512 * half + 8 * (((n_u + 2 * (member % 4) - n_box) / 8) ^ (member / 4 % 8)) + 2 * (member % 4) % 8, Y_box_pair);
                             }
+                        }
+                        fence_proxy_async();
+                        __syncwarp();
+                        if (member == 0) {
+                            store_box_2d(&Y_map, shared_address(Y_box + 2048 * warp + 1024 * ((turn + n_box / 64 + m_u / 64) % 2)), n + n_box, m + m_u + 16 * (warp % 4));
+                            tma_commit();
                         }
                     }
                 }
             }
+        }
+        if (member == 0) {
+            tma_wait_read(0);
         }
     } else {
         if (member == 0) {
