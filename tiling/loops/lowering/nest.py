@@ -108,7 +108,7 @@ def _step(scheme: Scheme, position: int, chosen: dict[str, int], dim: str) -> in
         elif isinstance(s, Lambda):
             points *= s.units
         elif isinstance(s, Unroll):
-            # Outside an L its sum counts; inside it the chosen size does.
+            # Outside an L all its branches count together; inside it the size of the chosen branch does.
             points *= s.factor if s.factor is not None else chosen.get(dim, 1)
         elif isinstance(s, DotGroup):
             points *= s.points
@@ -158,7 +158,7 @@ def around(staged: Staged, outer: tuple[Loop, ...], shared: int | None = None) -
 
 
 def tiles(nodes: tuple[Node, ...], outer: tuple[Loop, ...] = (), shared: int | None = None) -> Iterator[Around]:
-    """Every register tile of a scheme that was lowered for a CPU."""
+    """Every register tile of a scheme whose tiles stand inside S(output), as a CPU's do."""
     for node in nodes:
         if isinstance(node, Loop):
             yield from tiles(node.body, (*outer, node), shared)

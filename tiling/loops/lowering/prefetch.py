@@ -1,9 +1,9 @@
 """The prefetches of register tiles: which cache lines a tile prefetches, and how often.
 
-Into L2 come the next piece of the weights or of x (`pieces`), and the next panel of x that is read in place
-(`next_panel`). So do the lines of y that a transposed tile stores to (`outputs`), or the next tile (`next_outputs`).
-Into L1 come weights that stream past it (`streams_past_l1`). `prefetch_apart` has lines of x that lie far apart, and
-`prefetch_rows` the rows of x that the next tile alone reads.
+Into L2 come the next piece of the weights or of x (`pieces`), the next panel of x that is read in place
+(`next_panel`), and the lines of y that a transposed tile stores to (`outputs`). Into L1 come those that the next tile
+stores to (`next_outputs`), and weights that stream past it (`streams_past_l1`). `prefetch_apart`, `prefetch_rows` and
+`prefetch_weights` have the others.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ LEAST_IN_TURN = 2
 # resnet18:R1 loses 2 %.
 LEAST_A_LINE = 80
 
-# The lines of a tensor: for each the offsets per dim, and the elements along the last axis.
+# The lines of a tensor: for each, how far along some dims it lies from the tile's first point, and how many elements
+# further along the last axis.
 Places = tuple[tuple[tuple[tuple[str, int], ...], int], ...]
 
 
@@ -168,8 +169,8 @@ def lines_of(problem: Problem, tensor: Tensor, extents: dict[str, int], aligned:
 class NextPanel:
     """An iteration of `loop` reads a panel of x in place, which several register tiles share.
 
-    The tiles prefetch the panel beside it, which is next. The first `tiles` iterations of the loop `turns`, over the
-    rows of y, each prefetch so many `lines` of every reduction point.
+    The tiles prefetch the panel beside it, which is next. Iteration i of the loop `turns`, over the rows
+    of y, prefetches share i % `tiles` of it: so many `lines` of every reduction point.
     """
 
     loop: Loop

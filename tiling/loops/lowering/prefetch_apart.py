@@ -1,8 +1,8 @@
 """The lines of x that a register tile prefetches into L1 because they lie far apart.
 
 The hardware's prefetchers tell loads apart by the addresses of instructions, and each follows one stride. So they
-follow neither x whose channels come first, nor what the next tile of a depthwise convolution reads whose taps are a
-loop.
+do not follow an x whose channels come first. Nor do they follow a depthwise convolution with a loop over taps to its
+next tile.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from tiling.problem import Problem
 class Apart:
     """The lines of x that a tile prefetches in each step, one for each of its places.
 
-    They are seen from what the step `PREFETCH_DISTANCE` further along `dim` reads; "": from what this step reads.
+    Their places count from the first x that the step `PREFETCH_DISTANCE` further along `dim` reads. Where `dim` is "",
+    they count from the first x of this step, and reach into the next tile.
     """
 
     dim: str

@@ -38,7 +38,8 @@ class Plan:
     this one. outputs: lines of y that this tile stores to. next_outputs: lines of y that the next tile stores to.
     next_rows: rows of x that the next tile alone reads, into L1. next_weights: what lies behind this tile's weights.
 
-    The model prices prefetches into L2. Those into L1, `past_l1`, `apart` and `next_rows`, cost 0 (decision 016).
+    The model counts no wait for what all tiles prefetch (`prefetched_to_l2`). `past_l1` and `apart` cost 0 in it
+    (decision 016). It plans for one x and one w, so it knows no `next_rows` and no `next_weights`.
     """
 
     # Six more into L1 in each step take no measurable time where the tile has two vectors or more, and 29 pairs of
@@ -55,7 +56,7 @@ class Plan:
 
     @property
     def prefetched_to_l2(self) -> frozenset[str]:
-        """The arrays, x, w or y, whose lines the tiles prefetch into L2."""
+        """The arrays, x, w or y, whose lines the tiles prefetch into L2, or those of y into L1."""
         found = {piece.array for piece in self.pieces} | ({"x"} if self.next_panel else set())
         found |= {"w"} if self.next_weights else set()
         return frozenset(found | ({"y"} if self.next_outputs or self.outputs else set()))

@@ -59,7 +59,7 @@ def next_rows(problem: Problem, tile: Around, in_turn: int) -> NextRows | None:
 def _room(problem: Problem, tile: Around, rows: int) -> bool:
     """Whether a step has room for one more load. It loads an element of each row and its vectors of weights.
 
-    In tiles of one vector these outnumber the FMAs, a row each.
+    In tiles of one vector these loads outnumber the FMAs, of which each row has one.
     """
     vectors = tile.register.extents[problem.vector_dim] // tile.register.lanes
     return rows + vectors + 1 <= limits.LOADS_AN_FMA * rows * vectors

@@ -28,8 +28,9 @@ def next_weights(problem: Problem, tile: Around, around: tuple[Around, ...], in_
     """The weights that a tile prefetches. around: all tiles of the nest.
 
     in_turn: how many products a call computes, one after the other, each with weights of its own. None where it is one,
-    or L2 keeps the weights of all (fewer bytes than `FEW_WEIGHTS`), and where tiles of more rows of the panel ask. None
-    where a step has no room for its lines, or so many rows read a line that the wait for it hardly shows.
+    or L2 keeps the weights of all (fewer bytes than `FEW_WEIGHTS`), and where other tiles, which cover more rows of the
+    same panel, prefetch them. None where a step has no room for its lines, or so many rows read a line that the wait
+    for it hardly shows.
     """
     access, extents = access_of(problem), tile.register.extents
     if in_turn == 1 or access.by_matrix or access.lanewise or access.weights_broadcast:
