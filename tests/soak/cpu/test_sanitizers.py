@@ -15,6 +15,8 @@ from tests.support.kernels.random_cases import Case, case
 from tests.support.kernels.sanitized import check_sanitized, named
 from tests.support.kernels.sanitizers import without_sanitizers
 
+SUMS = {"bf16": "f32", "int8": "s32"}
+
 
 def test_soak_sanitizers(soak_seconds, soak_seed, tmp_path):
     """Every case of tests/cpu/codegen/test_kernels.py on every instruction set, streamed too, every one of narrow
@@ -30,7 +32,8 @@ def test_soak_sanitizers(soak_seconds, soak_seed, tmp_path):
     cases = [named(name, isa, stream) for name in ALL_CASES for isa in of_f32 for stream in (False, True)]
     narrow = [(dtype, isa) for dtype, isa in low_precision_cases.ISA.items() if isa in runnable]
     cases += [
-        Case(low_precision_cases.scheme_of(n, dtype), isa, 1, True)
+        # Sums that wait in y between steps need a y of their own dtype.
+        Case(low_precision_cases.scheme_of(n, dtype, SUMS[dtype] if "accumulated" in n else None), isa, 1, True)
         for n in low_precision_cases.CASES
         for dtype, isa in narrow
     ]
