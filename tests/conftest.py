@@ -32,7 +32,6 @@ pytest_plugins = [
     "tests.support.gpu.fake_device",
     "tests.support.gpu.lasting_cache",
     "tests.support.running.emulated",
-    "tests.support.running.workers",
 ]
 
 SOAK = Path(__file__).parent / "soak"

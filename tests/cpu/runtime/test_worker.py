@@ -18,7 +18,6 @@ from cpu.runtime.processes.worker import CandidateError, OutOfMemory, Worker, Wo
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 60.0
-pytestmark = pytest.mark.usefixtures("started_workers")
 
 
 @pytest.fixture

@@ -23,7 +23,6 @@ from microkernels.tile.space import quick
 from search.evaluator.cpu.backend import cpu_backend
 from search.matmul import main as matmul_command
 from search.tuner import store
-from tests.support.running import forked
 from tests.support.search.searching import SCHEME, SHAPE, conv
 from tiling.choices import either
 from tiling.dtypes.products import GPU_DTYPES, OUTPUT_DTYPES
@@ -108,7 +107,7 @@ def test_the_repeat_command_repeats(capsys):
     )
     words = shlex.split(repeat)
     words[0] = sys.executable if words[0] == "python" else words[0]
-    again = forked.run(words, capture_output=True, text=True)
+    again = subprocess.run(words, capture_output=True, text=True)
     assert again.returncode == 0 and SCHEME in again.stdout, again.stderr
 
 
@@ -182,7 +181,7 @@ def test_a_number_that_is_refused_is_told_why(option, given, message, capsys):
 
 
 def run(*arguments, **environment):
-    return forked.run(
+    return subprocess.run(
         [sys.executable, "-m", "search.conv", "--shape", SHAPE, "--scheme", SCHEME, "--isa", "portable", *arguments],
         env={**os.environ, **environment}, capture_output=True, text=True,
     )  # fmt: skip
@@ -214,7 +213,7 @@ def test_from_nothing_to_a_tuned_kernel_and_a_ctrl_c_in_the_middle(tmp_path):
     assert report["correct"] and report["trials"] >= 1
 
     search[4] = "c=16,h=28,w=28,k=64,r=3,s=3,pad=1"
-    running = forked.Popen(
+    running = subprocess.Popen(
         [*search, "--budget", "600", "--trials", "5000"], env=environment, stdout=subprocess.PIPE, text=True
     )
     tried = "SELECT count(*) FROM schemes WHERE shape = ? AND reason IS NULL"
@@ -245,9 +244,9 @@ def test_a_broken_environment_is_no_candidates_fault(ranked, tmp_path):
     shape = "c=8,h=10,w=10,k=16,r=3,s=3"
     command = [sys.executable, "-m", "search.conv", "--shape", shape, "--isa", "portable", "--budget", "2"]
     broken = {**os.environ, "TILEWRIGHT_CACHE": str(tmp_path / "file" / "below")}
-    ended = forked.run(command, env=broken, capture_output=True, text=True)
+    ended = subprocess.run(command, env=broken, capture_output=True, text=True)
     assert ended.returncode == 1 and "TILEWRIGHT_CACHE" in ended.stderr and "Traceback" not in ended.stderr
-    ended = forked.run(command, capture_output=True, text=True)
+    ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
 
 
