@@ -84,7 +84,8 @@ def fit_for_networks(
     """
     from_memory = predicted([candidate.scheme for candidate in found], machine, catalog, threads, cold=True)
     size = min(from_memory, key=lambda candidate: candidate.prediction.seconds).scheme.m
-    return sorted(found, key=lambda candidate: candidate is not next(c for c in found if c.scheme.m == size))
+    first = next(candidate for candidate in found if candidate.scheme.m == size)
+    return [first, *(candidate for candidate in found if candidate is not first)]
 
 
 def predicted(
