@@ -222,6 +222,9 @@ def test_from_nothing_to_a_tuned_kernel_and_a_ctrl_c_in_the_middle(tmp_path):
             if connection.execute(tried, (search[4],)).fetchone()[0] >= 2:
                 break
         time.sleep(0.05)
+    else:
+        running.kill()
+        pytest.fail("a minute of the search has not kept two results of its shape")
     running.send_signal(signal.SIGINT)
     printed, _ = running.communicate(timeout=120)
     report = json.loads(printed)
