@@ -47,8 +47,8 @@ from tiling.loops.rewrite import parts_of
 from tiling.loops.walk import buffers_of, is_core, walk, with_blocks
 
 X = "X"
-# Bytes of the largest x that is asked for: L2 holds it. A larger one comes from too far away, and its lines in too many
-# streams at once: MobileNet-V2's D2, channels first on two threads, 4.7 MB, took 1.07 times as long.
+# Bytes of the largest x whose lines are prefetched: L2 holds it. A larger one comes from too far away, and its lines in
+# too many streams at once: MobileNet-V2's D2, channels first on two threads, 4.7 MB, took 1.07 times as long.
 MOST_BYTES = 1 << 20
 Place = tuple[int, ...]  # indices into x, seen from where a tile begins
 
@@ -63,8 +63,8 @@ def prefetch_pixels(kernel: Kernel, size: int) -> Kernel:
     if not limits.LARGEST_L1 < x.shape[0] * strides[0] <= MOST_BYTES:
         return kernel
     moves = dict(_moves(kernel.body))
-    asked = (_asking(f, moves[f.name], strides) if f.name in moves else f for f in kernel.functions)
-    return replace(kernel, functions=tuple(asked))
+    made = (_prefetching(f, moves[f.name], strides) if f.name in moves else f for f in kernel.functions)
+    return replace(kernel, functions=tuple(made))
 
 
 def _moves(body: Body) -> Iterator[tuple[str, Place]]:
@@ -87,7 +87,7 @@ def _of_kinds(tile: Statement, loop: For) -> Iterator[tuple[str, Place]]:
             yield tile.function, tuple(index.coefficient(loop.name) * loop.step for index in view.at)
 
 
-def _asking(function: Function, move: Place, strides: Place) -> Function:
+def _prefetching(function: Function, move: Place, strides: Place) -> Function:
     """The function with its prefetches, if it needs any. strides: those of x, in bytes."""
     views = [name for name, array in function.views if array == X]
     if len(views) != 1 or any(_is_loop(statement) for statement in walk(function.body)):
@@ -101,7 +101,7 @@ def _asking(function: Function, move: Place, strides: Place) -> Function:
     if not places or move[-1] or products > limits.MOST_A_LINE_OF_LANES * len(own):
         return function
     every = len(uses) // len(places)
-    asked = dict(zip(range(len(uses) - every * len(places), len(uses), every), places))
+    before = dict(zip(range(len(uses) - every * len(places), len(uses), every), places))
     number = count()
 
     def among(body: Body) -> Body:
@@ -110,7 +110,7 @@ def _asking(function: Function, move: Place, strides: Place) -> Function:
             if _read(statement, view) is None:
                 found.append(with_blocks(statement, among))
                 continue
-            place = asked.get(next(number))
+            place = before.get(next(number))
             found += [Prefetch(Address(view, tuple(map(constant, place))), 1)] if place else []
             found.append(statement)
         return tuple(found)
