@@ -25,8 +25,8 @@ from tiling.program.dtypes import WIDTH
 from tiling.program.infer import Sized
 from tiling.program.rewrite.first_axis import at_one_point
 
-# Of the last cache, what the arrays of a step may take that are to be there at the next step, and what weights may take
-# that are to be there at the next image: the rest is for what moves through meanwhile.
+# Shares of the last cache. Arrays of a step that take more are gone at the next step, and weights that take more are
+# gone at the next image: other arrays move through meanwhile.
 _ARRAYS, _WEIGHTS = 0.25, 0.5
 # Seconds of one more call of a kernel: loops begin and end, and threads wait for one another.
 _CALL = 2e-6
