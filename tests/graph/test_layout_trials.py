@@ -249,6 +249,7 @@ def test_a_residual_of_another_shape_is_another_model():
     assert digest(three) != digest(four) == digest(with_residual(1, 8, 6, 6))
 
 
+@pytest.mark.isa("avx512vnni")
 def test_a_product_that_rounds_its_sums_has_no_time_of_the_map_and_says_its_layouts():
     names = ["x", "s", "zx", "w", "s", "zw", "s", "zx"]
     constants = {"s": np.float32(0.5), "zx": np.uint8(3), "w": numbers(1, "s8", 16, 8, 3, 3), "zw": np.int8(0)}

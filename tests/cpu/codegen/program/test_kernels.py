@@ -214,11 +214,12 @@ def test_conditions_are_grouped_as_they_are_written():
     np.testing.assert_array_equal(outputs(program, "portable", given)["y"], evaluate(program, given)["y"])
 
 
-def test_an_index_may_be_computed_of_floats():
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+def test_an_index_may_be_computed_of_floats(isa):
     text = "n: s64; n[i] = s64(floor(g[i] * 2.5 + 0.5)); y[i] = x[n[i]] else 0"
     program = sized(read(text), {}, {"g": (40,), "x": (60,)})
     given = {"g": np.linspace(-2, 26, 40, dtype=np.float32), "x": np.arange(60, dtype=np.float32)}
-    np.testing.assert_array_equal(outputs(program, "avx512f", given)["y"], evaluate(program, given)["y"])
+    np.testing.assert_array_equal(outputs(program, isa, given)["y"], evaluate(program, given)["y"])
 
 
 @pytest.mark.parametrize(
