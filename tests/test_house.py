@@ -334,6 +334,37 @@ def test_files_that_are_no_python_are_installed_too():
     assert there and there == installed
 
 
+# mypy would ask for these too, but then for those of NumPy's arrays as well, which its versions answer in two ways.
+GENERIC = {"list", "dict", "tuple", "set", "frozenset", "Callable", "Iterable", "Iterator", "Mapping", "Sequence"}
+
+
+def bare_generics(source: str) -> list[str]:
+    """The generic types in annotations that say nothing of what they hold."""
+    tree = ast.parse(source)
+    nodes = list(ast.walk(tree))
+    annotations = [node.annotation for node in nodes if isinstance(node, (ast.arg, ast.AnnAssign)) and node.annotation]
+    annotations += [node.returns for node in nodes if isinstance(node, ast.FunctionDef) and node.returns]
+    inside = [node for annotation in annotations for node in ast.walk(annotation)]
+    given = {id(node.value) for node in inside if isinstance(node, ast.Subscript)}
+    return [node.id for node in inside if isinstance(node, ast.Name) and node.id in GENERIC and id(node) not in given]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_type_says_what_it_holds(package):
+    bare = {
+        f"{path.relative_to(ROOT).as_posix()}: {name}"
+        for path in sources(package)
+        for name in bare_generics(path.read_text(encoding="utf-8"))
+    }
+    assert not bare
+
+
+def test_a_type_that_does_not_say_what_it_holds_is_found():
+    found = bare_generics("def f(x: list, *y: dict[str, tuple]) -> Callable: z: set = g(list)")
+    assert sorted(found) == ["Callable", "list", "set", "tuple"]
+    assert bare_generics("def f(x: list[int]) -> dict[str, tuple[int, ...]]: return list(x)") == []
+
+
 def test_no_line_is_longer_than_120():
     long = [
         f"{path.relative_to(ROOT).as_posix()}:{number}"

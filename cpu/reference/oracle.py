@@ -86,7 +86,8 @@ def _pointwise(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     # NumPy passes a product to BLAS only if the elements of a row or of a column are neighbours. In one tap of w they
     # are not, so it is copied: without BLAS the largest layers take seconds instead of a tenth of a second.
     parts = zip(np.split(points, groups, axis=-1), np.split(np.ascontiguousarray(w), groups))
-    return np.concatenate([part @ weights.T for part, weights in parts], axis=-1).reshape(*x.shape[:-1], len(w))
+    products: np.ndarray = np.concatenate([part @ weights.T for part, weights in parts], axis=-1)
+    return products.reshape(*x.shape[:-1], len(w))
 
 
 def integers(problem: Problem, seed: int = 0) -> tuple[np.ndarray, ...]:

@@ -179,6 +179,6 @@ def aligned(array: np.ndarray) -> np.ndarray:
     """A copy of an array that begins at a multiple of 256 bytes, as memory of a device does."""
     room = np.empty(array.nbytes + 256, np.uint8)
     start = -room.ctypes.data % 256
-    placed = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    placed: np.ndarray = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     placed[...] = array
     return placed

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from bench.peers.interface.convolution import Convolution, convolution
 from bench.peers.interface.peer import Peer, Prepared
@@ -67,8 +68,8 @@ def _im2col(conv: Convolution, x: np.ndarray) -> tuple[np.ndarray, Callable[[], 
     padded = np.zeros((conv.n, *conv.padded, conv.groups, per_group), np.float32)
     (top, left), (stride_h, stride_w), (dilation_h, dilation_w) = conv.before, conv.stride, conv.dilation
     inside = padded[:, top : top + conv.h, left : left + conv.w]
-    reach = ((conv.r - 1) * dilation_h + 1, (conv.s - 1) * dilation_w + 1)
-    seen = np.lib.stride_tricks.sliding_window_view(padded, reach, axis=(1, 2))
+    rows_seen = sliding_window_view(padded, (conv.r - 1) * dilation_h + 1, 1)
+    seen = sliding_window_view(rows_seen, (conv.s - 1) * dilation_w + 1, 2)
     seen = seen[:, ::stride_h, ::stride_w, :, :, ::dilation_h, ::dilation_w][:, : conv.out_h, : conv.out_w]
     columns = np.empty((conv.groups, conv.n, conv.out_h, conv.out_w, conv.r, conv.s, per_group), np.float32)
     image = x.reshape(inside.shape)
