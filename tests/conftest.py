@@ -31,6 +31,7 @@ pytest_plugins = [
     "tests.support.gpu.cupy_fixture",
     "tests.support.gpu.fake_device",
     "tests.support.gpu.lasting_cache",
+    "tests.support.gpu.no_device",
     "tests.support.running.emulated",
 ]
 

@@ -1,10 +1,8 @@
-"""The GPU targets of the entry points: the model's choice, what is emitted, the twin's verdict, and what is refused."""
+"""The GPU targets of the commands: the model's choice, what is emitted, the twin's verdict, and what is refused."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from dataclasses import replace
 
@@ -19,55 +17,28 @@ import gpu.runtime.machine.loaded
 import search.evaluator.gpu.backend
 import search.evaluator.gpu.cuda
 import search.evaluator.gpu.twin
-from cpu.kernel.measure import WrongResult
-from cpu.reference.oracle import reference
 from cpu.runtime.compiler.cache_folder import limit_bytes
-from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.model.devices import DEVICES
 from gpu.model.predict import predict, rank
 from gpu.model.space import candidates
-from gpu.runtime.compiler.nvrtc import CompilerMissing
-from gpu.runtime.kernel import ArgumentError, Kernel
-from gpu.runtime.machine.device import DeviceError
 from gpu.twin.launch import Run
-from search import generate_conv, generate_matmul, generate_program
 from search.conv import main as conv_command
 from search.evaluator.gpu.backend import gpu_target
-from search.evaluator.gpu.check import exact_case, real_case, stepwise
 from search.evaluator.gpu.report import reason
 from search.flow.find import find
 from search.matmul import main as matmul_command
-from search.tuner.dtypes import on_gpu
-from tests.support.gpu.cases import expected, integers, product_scheme
+from tests.support.gpu.cases import product_scheme
 from tests.support.gpu.compiling import needs_nvrtc
-from tiling.epilogue import fused
-from tiling.operators import conv2d, matmul
-from tiling.problem import ProblemError
+from tiling.operators import matmul
 from tiling.text.shapes import canonical
 
+pytestmark = pytest.mark.usefixtures("no_device")
 CONV, PRODUCT = "c=8,h=9,w=9,k=16,r=3,s=3,pad=1", "m=40,n=24,k=56"
 CPU_SCHEME = "R(k) T(h,9) T(w,3) S(y) T(r,3) T(s,3) T(c,8) U(w,3) V(k,4)"
 TRANSPOSED = PRODUCT + ",batch=3,trans_a=1,trans_b=1"
 CURRENT, CURRENT_DEVICE = gpu.runtime.machine.device.current, gpu.runtime.machine.device.current_device
 KEYS = {"shape", "scheme", "correct", "search_seconds", "interrupted", "version", "repeat", "explanation", "emitted"}
-
-
-@pytest.fixture(autouse=True)
-def no_device(monkeypatch):
-    """What a machine without a GPU and without NVRTC does, wherever the tests run."""
-
-    def absent():
-        raise DeviceError("there is no CUDA device here")
-
-    def missing():
-        raise CompilerMissing("NVRTC cannot be loaded, which compiles CUDA kernels: pip install 'tilewright[nvrtc]'")
-
-    monkeypatch.setattr(search.evaluator.gpu.backend, "current_device", absent)
-    monkeypatch.setattr(search.evaluator.gpu.cuda, "current_device", absent)
-    monkeypatch.setattr(gpu.runtime.machine.device, "current", absent)
-    monkeypatch.setattr(gpu.runtime.machine.loaded, "current", absent)
-    monkeypatch.setattr(gpu.runtime.compiler.nvrtc, "_bindings", missing)
 
 
 @pytest.fixture
@@ -312,122 +283,3 @@ def test_a_wrong_kernel_is_nobodys_choice(monkeypatch, capsys):
     assert matmul_command(["--target", "cuda-twin", "--shape", PRODUCT]) == 1
     printed = capsys.readouterr()
     assert printed.out == "" and "the kernel failed: wrong result" in printed.err and "instead of" in printed.err
-
-
-@pytest.mark.parametrize("error, caught", [(0.0, False), (1.0, True), (np.nan, True)])
-def test_the_check_sees_a_single_wrong_output(error, caught):
-    problem = on_gpu(fused(conv2d(c=8, h=5, w=5, k=8, r=3, s=3, padding=1), "relu(y + b)"), "bf16")
-
-    case = exact_case(problem)
-    x, w, b = case.inputs
-    found = reference(problem, x, w.transpose(0, 3, 1, 2), b).astype(np.float32)
-    found = from_bits(to_bits(found, "bf16"), "bf16")
-    found[0, 2, 3, 1] += error
-    if caught:
-        with pytest.raises(
-            WrongResult, match=r"1 of 200 outputs differ from the reference, the first at \(0, 2, 3, 1\)"
-        ):
-            case.check(found)
-    else:
-        case.check(found)
-
-
-@pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
-@pytest.mark.parametrize("epilogue", ["relu(y + b)", "relu(y + b + z)"])
-def test_roundings_between_an_epilogues_steps_are_granted_where_they_are_made(dtype, epilogue):
-    """A fused kernel has none; without the grant a 1x1 convolution of few channels in steps would count as wrong."""
-    bare = on_gpu(conv2d(c=32, h=16, w=16, k=64, r=1, s=1), dtype)
-    problem = on_gpu(fused(conv2d(c=32, h=16, w=16, k=64, r=1, s=1), epilogue), dtype)
-
-    def rounded(values):
-        return from_bits(to_bits(values.astype(np.float32), problem.output_dtype), problem.output_dtype)
-
-    for seed in range(4):
-        case = real_case(problem, seed)
-        x, w, *arrays = case.inputs
-        y = rounded(reference(bare, x, w.transpose(0, 3, 1, 2)))
-        for array in arrays:
-            y = rounded(y + array)
-        stepwise(problem, case).check(np.maximum(y, 0))
-        if dtype != "tf32":  # whose output has as many bits as its sums
-            with pytest.raises(WrongResult):
-                case.check(np.maximum(y, 0))
-        with pytest.raises(WrongResult):
-            stepwise(problem, case).check(np.maximum(y - arrays[0], 0))
-
-
-def test_generate_on_the_twin_takes_numpy_arrays():
-    problem = on_gpu(fused(conv2d(c=8, h=9, w=9, k=16, r=3, s=3, padding=1), "relu(y + b)"), "f16")
-    kernel = generate_conv(
-        c=8, h=9, w=9, k=16, r=3, s=3, padding=1, epilogue="relu(y + b)", target="cuda-twin", dtype="f16"
-    )
-    assert kernel.problem == problem and kernel.scheme.problem == problem
-    inputs = integers(problem)
-    y = kernel(*inputs)
-    assert y.dtype == np.float32
-    np.testing.assert_array_equal(y, expected(problem, *inputs))
-    with pytest.raises(ArgumentError, match=r"w has shape \(16, 8, 3, 3\), but this kernel takes \(16, 3, 3, 8\)"):
-        kernel(inputs[0], inputs[1].transpose(0, 3, 1, 2), inputs[2])
-    with pytest.raises(ArgumentError, match="this kernel takes x, w, the epilogue's b: 2 arrays were given"):
-        kernel(*inputs[:2])
-    with pytest.raises(ArgumentError):
-        kernel("x", *inputs[1:])
-    with pytest.raises(ArgumentError, match="w is a masked array, and a kernel knows no mask"):
-        kernel(inputs[0], np.ma.masked_equal(inputs[1], 0), inputs[2])
-
-
-def test_the_twin_gives_tensors_for_tensors():
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    kernel = generate_matmul(m=16, n=16, k=16, target="cuda-twin")
-    a, b = torch.arange(256.0).reshape(16, 16) % 5, torch.eye(16)
-    c = kernel(a, b)
-    assert isinstance(c, torch.Tensor) and torch.equal(c, a)
-    double = generate_program("y[i] = 2 * x[i]", i=7, target="cuda-twin")(a[0, :7])
-    assert isinstance(double, torch.Tensor) and torch.equal(double, 2 * a[0, :7])
-
-
-def test_a_products_own_b_and_its_bias_are_told_apart():
-    kernel = generate_matmul(m=8, n=8, k=16, epilogue="relu(y + b)", target="cuda-twin")
-    with pytest.raises(ArgumentError, match="this kernel takes a, b, the epilogue's b: 0 arrays were given"):
-        kernel()
-
-
-def test_generate_for_the_device_loads_the_choice(monkeypatch):
-    monkeypatch.setattr(search.evaluator.gpu.backend, "current_device", lambda: DEVICES["A100"])
-    monkeypatch.setattr(search.evaluator.gpu.cuda, "load", lambda scheme: Kernel(emit_scheme(scheme), None))
-    monkeypatch.setattr(search.evaluator.gpu.cuda.CudaBackend, "compiler", "NVRTC")
-    kernel = generate_matmul(m=40, n=24, k=56, target="cuda", dtype="bf16")
-    assert kernel.scheme == rank(matmul(m=40, n=24, k=56, dtype="bf16"), DEVICES["A100"])[0].scheme
-
-
-def test_a_measured_search_on_the_twin_is_refused():
-    with pytest.raises(ProblemError, match='nothing is timed on cuda-twin: tune="model" takes'):
-        find(matmul(m=40, n=24, k=56, dtype="f16"), gpu_target("cuda-twin", "f16"))
-
-
-@pytest.mark.parametrize(
-    "wrong, raised, message",
-    [
-        (dict(target="cuda"), DeviceError, "there is no CUDA device here"),
-        (dict(target="rocm"), ProblemError, "target='rocm' must be one of cpu, cuda, cuda-twin"),
-        (dict(target="cuda-twin", dtype="f64"), ProblemError, "dtype 'f64' is not covered on a GPU"),
-        (dict(target="cuda-twin", threads=2), ProblemError, "threads=2 means nothing to target='cuda-twin'"),
-        (dict(target="cuda-twin", tune="measure"), ProblemError, "tune='measure' means nothing"),
-        (dict(target="cuda", tune="guess"), ProblemError, "tune='guess' must be"),
-        (dict(target="cuda", tune="measure", budget=0), ProblemError, "budget=0 must be a number of seconds above 0"),
-        (dict(target="cuda", tune="measure"), DeviceError, "there is no CUDA device here"),
-        (dict(target="cuda-twin", isa="avx2"), ProblemError, "isa='avx2' means nothing"),
-        (dict(target="cuda-twin", n=9999), ProblemError, "too many for the twin"),
-    ],
-)
-def test_generate_refuses(wrong, raised, message):
-    with pytest.raises(raised, match=message):
-        generate_conv(**dict(c=8, h=9, w=9, k=16, r=3, s=3) | wrong)
-
-
-def test_a_cpu_search_loads_nothing_of_the_gpu():
-    program = (
-        "import sys; import search.commands.products, search.flow.generate, search.conv;"
-        "print([m for m in sys.modules if 'gpu' in m])"
-    )
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "[]\n"
