@@ -3,7 +3,8 @@
 import ast
 import re
 import sys
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,34 @@ def sources(package):
     return sorted((ROOT / package).rglob("*.py"))
 
 
+@dataclass(frozen=True)
+class Told:
+    """What a file of Python says. Each is parsed once: there are a thousand, and the trees of all take 250 MB.
+
+    docstrings: the module's first, "" where it has none. door: whether it only imports and starts something.
+    bare: the generic types in annotations that say nothing of what they hold.
+    """
+
+    imported: frozenset[str]
+    docstrings: tuple[str, ...]
+    door: bool
+    bare: tuple[str, ...]
+
+
+def nodes_of(source: str) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(source)))
+
+
+@cache
+def told(path: Path) -> Told:
+    module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    nodes = nodes_of(path.read_text(encoding="utf-8"))
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds)]
+    door = all(isinstance(node, (ast.Expr, ast.ImportFrom, ast.If)) for node in nodes[0].body)
+    return Told(frozenset(imported(nodes, module)), tuple(docstrings), door, tuple(bare_generics(nodes)))
+
+
 @lru_cache(maxsize=1)
 def modules() -> dict[str, Path]:
     """Every module of ours by its dotted name; a package by its own."""
@@ -87,12 +116,12 @@ def room_of(module: str, path: Path) -> str:
     return module if path.name == "__init__.py" else module.rpartition(".")[0]
 
 
-def imported(source: str, module: str = "") -> set[str]:
+def imported(nodes: list[ast.AST], module: str = "") -> set[str]:
     """Dotted names that a module imports, wherever in it, and those that it has a worker import: the text
     "package.module:function".
     """
     names = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -115,10 +144,7 @@ def edges() -> dict[str, set[str]]:
             name = name.rpartition(".")[0]
         return name
 
-    return {
-        one: {module(name) for name in imported(path.read_text(encoding="utf-8"), one)} - {one, ""}
-        for one, path in known.items()
-    }
+    return {one: {module(name) for name in told(path).imported} - {one, ""} for one, path in known.items()}
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -158,8 +184,7 @@ def test_no_room_is_crowded():
     """A reader sees a dozen files at a glance, so a folder with more has rooms. A door only starts a command."""
     held: dict[str, int] = {}
     for module, path in modules().items():
-        nodes = ast.parse(path.read_text(encoding="utf-8")).body
-        if path.name != "__init__.py" and any(not isinstance(n, (ast.Expr, ast.ImportFrom, ast.If)) for n in nodes):
+        if path.name != "__init__.py" and not told(path).door:
             held[room_of(module, path)] = held.get(room_of(module, path), 0) + 1
     assert held["bench"] == 1  # its command; the other files there are doors
     for path in sources("tests"):
@@ -170,11 +195,10 @@ def test_no_room_is_crowded():
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_lists_its_files(room):
-    source = (ROOT / room.replace(".", "/") / "__init__.py").read_text(encoding="utf-8")
-    told = set(re.findall(r"\w+", ast.get_docstring(ast.parse(source)) or ""))
+    listed = set(re.findall(r"\w+", told(ROOT / room.replace(".", "/") / "__init__.py").docstrings[0]))
     held = {module.rpartition(".")[2] for module, path in modules().items() if room_of(module, path) == room != module}
     inside = {other.rpartition(".")[2] for other in ROOMS if other.rpartition(".")[0] == room}
-    assert not (held | inside) - told - {"__main__"}
+    assert not (held | inside) - listed - {"__main__"}
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -213,7 +237,7 @@ def test_nothing_imports_tests():
     broken = [
         f"{module} imports {name}"
         for module, path in modules().items()
-        for name in imported(path.read_text(encoding="utf-8"), module)
+        for name in told(path).imported
         if name.partition(".")[0] == "tests"
     ]
     assert not broken
@@ -224,7 +248,7 @@ def test_tests_share_what_they_need_in_support():
     broken = [
         f"{module} imports {name}"
         for path, module in files.items()
-        for name in imported(path.read_text(encoding="utf-8"), module)
+        for name in told(path).imported
         if name.startswith("tests.") and ".test_" in name and not f"{name}.".startswith(f"{module}.")
     ]
     assert not broken
@@ -234,9 +258,7 @@ def test_the_language_needs_the_standard_library_only():
     broken = {
         f"{path.name} imports {name}"
         for path in sources("tiling")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, (ast.Import, ast.ImportFrom))
-        for name in {x.partition(".")[0] for x in imported(ast.unparse(node))} - {"tiling"} - sys.stdlib_module_names
+        for name in {x.partition(".")[0] for x in told(path).imported} - {"tiling"} - sys.stdlib_module_names
     }
     running = {"interpret.py", "instructions.py", "lanes.py", "functions.py", "memory.py"}  # these run loops on arrays
     assert broken == {f"{name} imports numpy" for name in running}
@@ -244,8 +266,8 @@ def test_the_language_needs_the_standard_library_only():
 
 def test_imports_are_found_wherever_they_stand():
     source = "import os.path\ndef f():\n    from cpu.kernel import k\n    import gpu as g\nfrom . import near\n"
-    assert imported(source, "search.x") == {"os.path", "cpu.kernel.k", "gpu", "search.near"}
-    assert imported("worker.call('cpu.kernel.measure:scheme')") == {"cpu.kernel.measure"}
+    assert imported(nodes_of(source), "search.x") == {"os.path", "cpu.kernel.k", "gpu", "search.near"}
+    assert imported(nodes_of("worker.call('cpu.kernel.measure:scheme')")) == {"cpu.kernel.measure"}
 
 
 def test_every_file_is_named_for_its_subject():
@@ -278,9 +300,8 @@ def test_words_are_those_of_the_field():
     assert not found
 
 
-def prose(source: str) -> list[str]:
-    """The lines of a module's docstring but for what it shows, which is indented."""
-    docstring = ast.get_docstring(ast.parse(source)) or ""
+def prose(docstring: str) -> list[str]:
+    """The lines of a docstring but for what it shows, which is indented."""
     return [line for line in docstring.splitlines() if line.strip() and not line.startswith("    ")]
 
 
@@ -289,7 +310,7 @@ def test_a_module_says_in_five_lines_what_it_is_for(package):
     long = [
         f"{path.relative_to(ROOT).as_posix()}: {len(lines)} lines"
         for path in sources(package)
-        if len(lines := prose(path.read_text(encoding="utf-8"))) > 5
+        if len(lines := prose(told(path).docstrings[0])) > 5
     ]
     assert not long
 
@@ -301,12 +322,11 @@ CLIPPED = re.compile(r"[\w)]: of\b|(?:^|[.;] |\n)Of (?!course)")
 
 @pytest.mark.parametrize("package", sorted({*OURS, "examples"}))
 def test_docstrings_are_whole_sentences(package):
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     clipped = [
         f"{path.relative_to(ROOT).as_posix()}: {found[0]}"
         for path in sources(package)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, kinds) and (found := CLIPPED.search(ast.get_docstring(node) or ""))
+        for docstring in told(path).docstrings
+        if (found := CLIPPED.search(docstring))
     ]
     assert not clipped
 
@@ -317,14 +337,14 @@ def test_a_clipped_genitive_is_found():
 
 
 def test_what_a_docstring_shows_is_no_prose():
-    assert prose('"""One line.\n\n    shown\n\nAnother.\n"""\n') == ["One line.", "Another."]
-    assert prose("x = 1\n") == []
+    assert prose("One line.\n\n    shown\n\nAnother.\n") == ["One line.", "Another."]
+    assert prose("") == []
 
 
 def test_files_that_are_no_python_are_installed_too():
     """`package-data` of pyproject.toml names them by how they end."""
-    (told,) = re.findall(r'^"\*" = \[(.*)\]$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.M)
-    installed = {f".{ending}" for ending in re.findall(r'"\*\.(\w+)"', told)}
+    (endings,) = re.findall(r'^"\*" = \[(.*)\]$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.M)
+    installed = {f".{ending}" for ending in re.findall(r'"\*\.(\w+)"', endings)}
     there = {
         path.suffix
         for package in PACKAGES
@@ -338,10 +358,8 @@ def test_files_that_are_no_python_are_installed_too():
 GENERIC = {"list", "dict", "tuple", "set", "frozenset", "Callable", "Iterable", "Iterator", "Mapping", "Sequence"}
 
 
-def bare_generics(source: str) -> list[str]:
+def bare_generics(nodes: list[ast.AST]) -> list[str]:
     """The generic types in annotations that say nothing of what they hold."""
-    tree = ast.parse(source)
-    nodes = list(ast.walk(tree))
     annotations = [node.annotation for node in nodes if isinstance(node, (ast.arg, ast.AnnAssign)) and node.annotation]
     annotations += [node.returns for node in nodes if isinstance(node, ast.FunctionDef) and node.returns]
     inside = [node for annotation in annotations for node in ast.walk(annotation)]
@@ -351,18 +369,14 @@ def bare_generics(source: str) -> list[str]:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_type_says_what_it_holds(package):
-    bare = {
-        f"{path.relative_to(ROOT).as_posix()}: {name}"
-        for path in sources(package)
-        for name in bare_generics(path.read_text(encoding="utf-8"))
-    }
+    bare = {f"{path.relative_to(ROOT).as_posix()}: {name}" for path in sources(package) for name in told(path).bare}
     assert not bare
 
 
 def test_a_type_that_does_not_say_what_it_holds_is_found():
-    found = bare_generics("def f(x: list, *y: dict[str, tuple]) -> Callable: z: set = g(list)")
+    found = bare_generics(nodes_of("def f(x: list, *y: dict[str, tuple]) -> Callable: z: set = g(list)"))
     assert sorted(found) == ["Callable", "list", "set", "tuple"]
-    assert bare_generics("def f(x: list[int]) -> dict[str, tuple[int, ...]]: return list(x)") == []
+    assert bare_generics(nodes_of("def f(x: list[int]) -> dict[str, tuple[int, ...]]: return list(x)")) == []
 
 
 def test_no_line_is_longer_than_120():
