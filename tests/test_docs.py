@@ -16,6 +16,7 @@ import pytest
 from cpu.codegen.emit import emit
 from gpu.codegen.loops.scheme import emit_scheme
 from microkernels.tile.isa import isa_named
+from tests.support.kernels.low_precision_cases import multiplies
 from tests.support.models.onnx_models import model
 from tests.support.running.forgotten import forget
 from tiling.operators import conv2d, matmul
@@ -129,15 +130,17 @@ def test_commands_on_pages_are_there_with_their_options():
 
 
 @pytest.mark.slow
-@pytest.mark.isa("avx512bf16")
-@pytest.mark.isa("avx512vnni")
 @pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
 def test_python_on_pages_runs(page, tmp_path, monkeypatch):
-    """One block after the other, as they are read; but for those that search, or need PyTorch, as examples do."""
+    """One block after the other, as they are read; but for those that search, those that need PyTorch, as examples do,
+    and those of a dtype that this CPU does not multiply.
+    """
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
     names: dict[str, object] = {}
-    ran = [block for block in blocks if "import torch" not in block and 'tune="measure", budget' not in block]
+    left_out = ["import torch", 'tune="measure", budget']
+    left_out += [f'dtype="{dtype}"' for dtype in ("bf16", "int8") if not multiplies(dtype)]
+    ran = [block for block in blocks if not any(words in block for words in left_out)]
     for number, block in enumerate(ran):
         exec(compile(block, f"{page}, block {number}", "exec"), names)
     assert ran and "k" in names

@@ -5,17 +5,11 @@ import pytest
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from cpu.runtime.machine.host import host
 from graph import compile_model
-from microkernels.tile.isa import ISAS_OF
+from tests.support.kernels.low_precision_cases import multiplies
 from tests.support.models.quantised import KINDS, NUMBERS, convolved, made, numbers
 
 node = helper.make_node
-
-
-def has(dtype):
-    """Whether this CPU multiplies numbers of a narrow dtype."""
-    return any(host().flags >= set(isa.cpu_flags) for isa in ISAS_OF[dtype].values())
 
 
 def products(model):
@@ -29,7 +23,7 @@ def test_a_product_of_bytes_has_microkernels(a_kind, threads):
     constants = {"b": b, "za": np.array(11, a.dtype)}
     proto = made([node("MatMulInteger", ["a", "b", "za"], ["y"])], {"a": a}, TensorProto.INT32, constants)
     model = compile_model(proto, threads=threads)
-    assert len(products(model)) == has("int8")
+    assert len(products(model)) == multiplies("int8")
     assert model(a)[0].tolist() == ((a.astype(np.int64) - 11) @ b.astype(np.int64)).tolist()
 
 
@@ -54,7 +48,7 @@ def test_a_chain_of_quantised_convolutions_has_microkernels(x_kind, group):
     model = compile_model(made([first, second], {"x": x}, TensorProto.INT32, constants))
     sums = convolved(x, int(zero), w, 0, (1, 0, 1, 1), group=group) + bias[:, None, None]
     between = np.clip(np.rint(sums * (0.25 / 2048)) + 5, *KINDS[x_kind][1:])
-    assert len(products(model)) == 2 * has("int8")
+    assert len(products(model)) == 2 * multiplies("int8")
     assert model(x)[0].tolist() == convolved(between, 5, v, 0).tolist()
 
 
@@ -78,7 +72,7 @@ def test_sums_of_bytes_are_rounded_in_the_products_stores(kind):
     model = compile_model(proto)
     (y,) = model(a)
     assert y.dtype == a.dtype and y.tolist() == wanted.tolist()
-    if has("int8"):
+    if multiplies("int8"):
         (product,) = products(model)
         assert f"out={kind}" in product.work and "round_mul" in product.work
 
@@ -96,7 +90,7 @@ def test_sums_that_f32_does_not_hold_are_rounded_in_stores_where_all_saturate(ki
     assert {wanted.min(), wanted.max()} == {low, high} and len(np.unique(wanted)) > 200
     model = compile_model(proto)
     assert model(a)[0].tolist() == wanted.tolist()
-    if has("int8"):
+    if multiplies("int8"):
         (product,) = products(model)
         assert "round_mul" in product.work
 
@@ -123,7 +117,7 @@ def test_what_follows_a_product_of_bytes_reads_its_sums():
     ]
     model = compile_model(made(nodes, {"a": a}, TensorProto.FLOAT, {"b": b, "factors": factors}))
     wanted = np.maximum((a.astype(np.int64) @ b.astype(np.int64)).astype(np.float32) * factors, 0)
-    assert len(products(model)) == has("int8")
+    assert len(products(model)) == multiplies("int8")
     assert model(a)[0].tolist() == wanted.tolist()
 
 
@@ -155,7 +149,7 @@ def test_what_follows_a_quantised_product_reads_rounded_and_saturated_bytes(op, 
     (wanted,) = ReferenceEvaluator(proto).run(None, {"x": x})
     model = compile_model(proto)
     assert model(x)[0].tolist() == wanted.tolist()
-    if has("int8"):
+    if multiplies("int8"):
         (found,) = products(model)
         assert f"out={kind}" in found.work and found.unfused == f"its stores round to {kind}"
 
@@ -169,7 +163,7 @@ def test_a_product_of_bf16_has_microkernels(known):
     inputs, constants = ({"a": a}, {"b": b}) if known else ({"a": a, "b": b}, {})
     model = compile_model(made([node("MatMul", ["a", "b"], ["y"])], inputs, TensorProto.BFLOAT16, constants))
     wanted = (a.astype(np.float64) @ b.astype(np.float64)).astype(ml_dtypes.bfloat16)
-    assert len(products(model)) == has("bf16")
+    assert len(products(model)) == multiplies("bf16")
     (y,) = model(*inputs.values())
     assert y.view(ml_dtypes.bfloat16).tolist() == wanted.tolist()
 
@@ -183,7 +177,7 @@ def test_weights_are_laid_out_for_each_product_that_reads_them():
     nodes = [node("Einsum", ["a", "w"], [y], equation=equation) for y, equation in zip("tu", equations)]
     model = compile_model(made([*nodes, node("Sub", ["t", "u"], ["y"])], {"a": a}, TensorProto.BFLOAT16, {"w": w}))
     t, u = (np.einsum(equation, a.astype(np.float64), w.astype(np.float64)) for equation in equations)
-    assert len(products(model)) == 2 * has("bf16")
+    assert len(products(model)) == 2 * multiplies("bf16")
     (y,) = model(a)
     assert y.view(ml_dtypes.bfloat16).tolist() == (t - u).tolist()
 
@@ -194,7 +188,7 @@ def test_small_products_have_microkernels_where_weights_are_packed_ahead():
     for known in (True, False):
         inputs, constants = ({"a": a}, {"b": b}) if known else ({"a": a, "b": b}, {})
         model = compile_model(made([multiplied], inputs, TensorProto.INT32, constants))
-        assert len(products(model)) == (known and has("int8"))
+        assert len(products(model)) == (known and multiplies("int8"))
         assert model(*inputs.values())[0].tolist() == (a.astype(np.int64) @ b.astype(np.int64)).tolist()
 
 

@@ -11,7 +11,9 @@ from cpu.codegen.arrays import stored
 from cpu.kernel.measure import check_exact
 from cpu.reference.oracle import error_bound, reals, reference, wrong
 from cpu.runtime.compiler.toolchain import find_compiler
+from cpu.runtime.machine.host import host
 from cpu.runtime.numbers import ELEMENTS, from_bits
+from microkernels.tile.isa import ISAS_OF
 from search import load_kernel
 from tests.support.kernels.guard import PLACES, check_guarded
 from tiling.epilogue import fused
@@ -124,6 +126,11 @@ CASES = {
     "product": (matmul, dict(m=15, n=50, k=19), "L(m, 1x3 + 2x6) R(n) S(c) T(k,{c}) U(m,λ)"),
     "product, whole words": (matmul, dict(m=12, n=33, k=24), "T(m,2) R(n) S(c) T(k,{c}) U(m,6)"),
 }
+
+
+def multiplies(dtype: str) -> bool:
+    """Whether this CPU has instructions for products of a dtype."""
+    return any(host().flags >= set(isa.cpu_flags) for isa in ISAS_OF[dtype].values())
 
 
 def problem_of(case, dtype, output_dtype=None):
