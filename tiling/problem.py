@@ -12,6 +12,7 @@ from functools import cached_property
 from math import prod
 
 from tiling.canonical import text_of
+from tiling.choices import either
 from tiling.dtypes.products import DTYPES
 from tiling.tensor import FlatPixels, Tensor, Window
 from tiling.value import Epilogue
@@ -67,8 +68,9 @@ class Problem:
         if self.output_dtype not in outputs:
             raise ProblemError(f"{self.dtype} gives an output of {' or '.join(outputs)}, not {self.output_dtype!r:.40}")
         if self.epilogue and self.output_dtype == "s32":
+            told = either(output for output in outputs if output != "s32")
             raise ProblemError(
-                f"the epilogue {self.epilogue} gives floats: with int8 ask for an output of f32, u8 or s8"
+                f"the epilogue {self.epilogue} gives floats: with {self.dtype} ask for an output of {told}"
             )
         if longest and self.reduction_length > longest:
             raise ProblemError(
