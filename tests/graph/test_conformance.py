@@ -1,9 +1,12 @@
 """A sample of onnx's own tests, of operators, of files and of networks; `make soak` runs them all."""
 
+import unittest
 from pathlib import Path
 
 import pytest
+from onnx.backend.test import BackendTest
 
+import graph.onnx_backend as backend
 from graph import conformance
 from graph.conformance import PASSED, cases, checked, main, reason
 
@@ -58,6 +61,10 @@ SAMPLE = (
     ),
     *("test_squeezenet", "test_shufflenet"),  # whole networks
 )
+# Those that onnx's own runner is to drive, in this file too: onnx takes nine seconds of a process to make its cases.
+DRIVEN = ("test_add_bcast_cpu", "test_loop11_cpu", "test_reduce_mean_keepdims_random_cpu", "test_lstm_defaults_cpu")
+SEQUENCES = ("test_sequence_insert_at_back_cpu", "test_optional_get_element_sequence_cpu", "test_identity_sequence_cpu")
+REFUSED = "test_nonzero_example_cpu"
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +79,18 @@ def test_an_operator_gives_what_onnx_expects(tests, name):
         pytest.skip("this version of onnx has no such test")
     found = checked(tests[name])
     assert found.ended == PASSED, found.why
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # onnx makes its cases by dividing by 0
+@pytest.mark.parametrize("name", [*DRIVEN, *SEQUENCES, REFUSED])
+def test_the_runner_of_onnx_drives_it(name):
+    cases = BackendTest(backend, __name__).test_cases
+    (case,) = (each for each in cases.values() if hasattr(each, name))
+    found = unittest.TestResult()
+    case(name).run(found)
+    assert found.testsRun == 1 and not found.failures and not found.errors
+    assert bool(found.skipped) == (name == REFUSED)
 
 
 @pytest.mark.slow

@@ -1,31 +1,12 @@
-"""onnx's own runner drives the backend, on a sample of its tests."""
-
-import unittest
+"""The backend for onnx: what it prepares, runs and refuses. onnx's own runner drives it in `test_conformance.py`."""
 
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from onnx.backend.test import BackendTest
 
 import graph.onnx_backend as backend
 from graph import ModelError
 from tests.support.models.onnx_models import residual_network, whole
-
-SAMPLE = ("test_add_bcast_cpu", "test_loop11_cpu", "test_reduce_mean_keepdims_random_cpu", "test_lstm_defaults_cpu")
-SEQUENCES = ("test_sequence_insert_at_back_cpu", "test_optional_get_element_sequence_cpu", "test_identity_sequence_cpu")
-REFUSED = "test_nonzero_example_cpu"
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # onnx makes its cases by dividing by 0
-@pytest.mark.parametrize("name", [*SAMPLE, *SEQUENCES, REFUSED])
-def test_the_runner_of_onnx_drives_it(name):
-    cases = BackendTest(backend, __name__).test_cases
-    (case,) = (each for each in cases.values() if hasattr(each, name))
-    found = unittest.TestResult()
-    case(name).run(found)
-    assert found.testsRun == 1 and not found.failures and not found.errors
-    assert bool(found.skipped) == (name == REFUSED)
 
 
 @pytest.mark.slow
