@@ -152,6 +152,7 @@ def _check_exchange(scheme: Scheme, isa: Isa) -> None:
 
 
 def _check_tiles(scheme: Scheme, isa: Isa) -> None:
+    scheme = scheme_in_dot_groups(scheme)
     problem = scheme.problem
     for tile in scheme.tiles:
         vectors = tile[problem.vector_dim]

@@ -1,22 +1,26 @@
-"""The ways in which tiles of dot groups may read x, each as a problem that the search looks at.
+"""The ways in which tiles may read x, each as a problem that the search looks at.
 
 Tiles read the rows of an image as they lie. Tiles of matrix instructions may also read flattened pixels
-(`tiling.arrays.flat_pixels`).
+(`tiling.arrays.flat_pixels`), and so may vectors of f32 where these are the pixels as they lie.
 """
 
 from __future__ import annotations
 
+from search.space.registers import WIDE
 from tiling.arrays.access import access_of
-from tiling.arrays.flat_pixels import FOUR_TILES, flat_pixels_of, unsupported_reason
+from tiling.arrays.flat_pixels import FOUR_TILES, PIXELS, flat_pixels_of, lies_flat, unsupported_reason
 from tiling.problem import Problem
-from tiling.rewrite.dot_groups import in_dot_groups, numbers_per_lane
+from tiling.rewrite.dot_groups import in_dot_groups, is_narrow, numbers_per_lane
 from tiling.scheme.specifiers import DotGroup
 
 _ROWS = 16  # rows of a tile register
 
 
 def layouts(problem: Problem, dot: DotGroup | None) -> tuple[Problem, ...]:
-    """The problem of the dot groups of `dot` in each layout of x. Raises ProblemError as `in_dot_groups` does."""
+    """The problem in each layout of x, as that of the dot groups of `dot` where it has any.
+
+    Raises ProblemError as `in_dot_groups` does.
+    """
     return tuple(in_dot_groups(problem, dot, points) for points in (0, *_points(problem, dot)))
 
 
@@ -26,6 +30,8 @@ def _points(problem: Problem, dot: DotGroup | None) -> tuple[int, ...]:
     Tiles stop at the last pixel, or at the end of its tile register, or of the last four. The further points are not
     stored, but equal tiles may cover them.
     """
+    if not is_narrow(problem):
+        return _short_rows(problem)
     if (
         dot is None
         or dot.points <= numbers_per_lane(problem)
@@ -36,3 +42,15 @@ def _points(problem: Problem, dot: DotGroup | None) -> tuple[int, ...]:
     flat = flat_pixels_of(problem)
     further = [-(-flat.points // multiple) * multiple for multiple in (_ROWS, FOUR_TILES)] if flat.padded else []
     return tuple(dict.fromkeys((flat.points, *further)))
+
+
+def _short_rows(problem: Problem) -> tuple[int, ...]:
+    """The pixels of an image of f32 whose rows are too short to fill the registers; none where they may not be one dim.
+
+    With AVX2 rows of 7 pixels get tiles of 7 and 14 rows by one vector, 49 pixels tiles of 5 and 6 rows by two
+    (decision 013).
+    """
+    rows, columns = (problem.extents.get(dim, 1) for dim in PIXELS)
+    if rows == 1 or not 1 < columns < WIDE or unsupported_reason(problem) or not lies_flat(problem):
+        return ()
+    return (flat_pixels_of(problem).points,)

@@ -1,4 +1,4 @@
-"""The flattened pixels of an image: h and w as one dim, hw. A tile register runs on over the ends of image rows.
+"""The flattened pixels of an image: h and w as one dim, hw. A register tile runs on over the ends of image rows.
 
 The functions give the flattened pixels of a convolution, or say why it has none. `tiling.rewrite.flattened` makes hw
 the problem's dim w.
@@ -17,7 +17,7 @@ the problem's dim w.
 #     tap (r, s) of point hw:   hw + r·dilation·pitch + s·dilation
 #
 # A padded image is copied to this form, each block of channels to points of its own. An unpadded image has it already.
-# With 1 x 1 taps every point is a pixel of y.
+# With 1 x 1 taps every point is a pixel of y, so vectors of f32 run on over the ends of rows too.
 
 from __future__ import annotations
 
@@ -47,6 +47,15 @@ def unsupported_reason(problem: Problem) -> str | None:
     if points > LARGEST_EXTENT or x.shape[0] * x.shape[-1] * (points + flat.reach + flat.lead) > LARGEST_TENSOR:
         return "the pixels of an image and the zeros between them are too many for one dim"
     return None
+
+
+def lies_flat(problem: Problem) -> bool:
+    """Whether the points of an image are its pixels as they lie: kernels of 1 x 1 without padding.
+
+    For a problem whose `unsupported_reason` is None.
+    """
+    flat = flat_pixels_of(problem)
+    return not flat.padded and flat.points == flat.pixels == flat.height * flat.width
 
 
 def passes_gaps(problem: Problem) -> bool:

@@ -128,12 +128,12 @@ def padded_window(problem: Problem) -> Window | None:
 def in_dot_groups(problem: Problem, dot: DotGroup | None = None, points: int = 0) -> Problem:
     """The problem of the dot groups of a D, by default of words along `dot_group_dims`, as tiles read them.
 
-    A problem of 32-bit numbers stays itself, except that its x may be transposed (`Access.as_read`).
+    A problem of 32-bit numbers stays itself, except that its x may be transposed (`Access.as_read`) or flattened.
     points: how many flattened pixels are computed where the pixels of an image are one dim, which becomes w
     (`tiling.arrays.flat_pixels`); else 0. Raises ProblemError where the new x is too large.
     """
     if not is_narrow(problem):
-        return access_of(problem).as_read
+        return flattened(problem, points) if points else access_of(problem).as_read
     dims, access = dot.dim if dot else dot_group_dims(problem), access_of(problem)
     numbers = dot.points if dot else numbers_per_lane(problem)
     problem = access.as_read
@@ -263,19 +263,20 @@ def scheme_in_dot_groups(scheme: Scheme) -> Scheme:
     """
     scheme = scheme_in_parts(scheme)
     problem = scheme.problem
-    if not is_narrow(problem):
+    points = points_of(scheme)
+    if not is_narrow(problem) and not points:
         access = access_of(problem)
         return Scheme(access.as_read, scheme.specifiers) if access.transposes_x else scheme
-    dot = dot_group_of(scheme)
+    dot = dot_group_of(scheme) if is_narrow(problem) else None
     dims = dot.dim if dot else ""
     loops: Specifiers = tuple(s for s in scheme.specifiers if not isinstance(s, DotGroup))
-    loops = _renamed(_renamed(loops, dims, dims[-1:]), PIXELS, PIXELS[-1])
-    return Scheme(in_dot_groups(problem, dot, points_of(scheme)), loops)
+    loops = _renamed(_renamed(loops, dims, dims[-1:]) if dims else loops, PIXELS, PIXELS[-1])
+    return Scheme(in_dot_groups(problem, dot, points), loops)
 
 
 def points_of(scheme: Scheme) -> int:
     """How many flattened pixels a scheme computes; 0 where the pixels of an image are not one dim."""
-    if not is_narrow(scheme.problem):
+    if isinstance(scheme.specifiers[-1], Matrix):
         return 0
     return scheme.covered(PIXELS) if any(getattr(s, "dim", None) == PIXELS for s in scheme.specifiers) else 0
 
@@ -283,6 +284,8 @@ def points_of(scheme: Scheme) -> int:
 def scheme_from_dot_groups(problem: Problem, scheme: Scheme, dot: DotGroup | None = None) -> Scheme:
     """The inverse of `scheme_in_dot_groups`: a scheme for `in_dot_groups(problem, dot)` as one for `problem`."""
     if not is_narrow(problem):
+        if scheme.problem.flat_pixels:
+            return Scheme(problem, _renamed(scheme.specifiers, PIXELS[-1], PIXELS))
         return Scheme(problem, scheme.specifiers) if access_of(problem).transposes_x else scheme
     if dot is None:
         if not dot_group_dims(problem):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tiling.arrays.access import access_of
-from tiling.arrays.flat_pixels import FOUR_TILES, PIXELS, flat_pixels_of, unsupported_reason
+from tiling.arrays.flat_pixels import FOUR_TILES, PIXELS, flat_pixels_of, lies_flat, unsupported_reason
 from tiling.dtypes.products import LANE_BYTES
 from tiling.problem import Problem
 from tiling.scheme.counts import covered_by, dot_groups_of_window, extents_of, units_of
@@ -109,12 +109,21 @@ def _check_pixels(problem: Problem, specifiers: Specifiers, s: Specifier) -> Non
     channels = access_of(problem).dot_dim
     if refused:
         raise SchemeError(f"{s}: {refused}")
+    if per_lane == 1 and lies_flat(problem):
+        if shared := next((t for t in specifiers if isinstance(t, Tile) and _shares_sum(problem, t)), None):
+            raise SchemeError(f"{s}: {shared} shares sums among cores, which pixels as one dim do not: leave one out")
+        return
     if not any(isinstance(t, DotGroup) and t.points > per_lane and t.dim == channels for t in specifiers):
         blocks = f": end the scheme with D({channels},…) of more than 32 bits and V({problem.vector_dim},…)"
         raise SchemeError(
             f"{s}: pixels are one dim around matrix instructions alone, of blocks of channels"
-            + (blocks if per_lane > 1 else f", and {problem.dtype} has none")
+            + (blocks if per_lane > 1 else f", which {problem.dtype} has not, or without taps and padding")
         )
+
+
+def _shares_sum(problem: Problem, tile: Tile) -> bool:
+    """Whether cores share a summed dim by this loop."""
+    return tile.worker == "core" and tile.dim in problem.reductions
 
 
 def _flat_pixels(problem: Problem) -> str:

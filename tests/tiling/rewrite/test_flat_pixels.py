@@ -67,6 +67,18 @@ BLOCK = "D(c,32) V(k,16)"
         ({}, None, f"T(hw,1) T(hw,99) R(k) {TAPS} U(hw,64) {BLOCK}", "6336 points of dim hw, which has 55: cover it"),
         ({}, None, f"R(hw) R(k) {TAPS} U(hw,16) {BLOCK}", "16 points do not divide the 55 of dim hw: no partial tiles"),
         ({}, "y + z[h,k]", f"R(hw) R(k) {TAPS} {BLOCK}", "its epilogue is indexed by rows or columns alone"),
+        (
+            dict(dtype="f32", r=1, s=1),
+            None,
+            f"R(hw) R(k) {TAPS} V(k,16)",
+            "f32 has not, or without taps and padding",
+        ),
+        (
+            dict(dtype="f32", r=1, s=1, padding=0),
+            None,
+            "T(c,2)@core R(hw) R(k) S(y) R(c) V(k,16)",
+            r"T\(c,2\)@core shares sums among cores",
+        ),
         ({}, "y + b + z[n,w]", f"R(hw) R(k) {TAPS} {BLOCK}", "its epilogue is indexed by rows or columns alone"),
     ],
 )
@@ -138,6 +150,12 @@ def test_schemes_go_to_words_and_back(case, dtype):
         (dict(c=3, padding=1), []),
         (dict(groups=64, k=64), []),
         (dict(padding=1, dtype="f32"), []),
+        (dict(h=7, w=7, dtype="f32"), []),
+        (dict(h=7, w=7, r=1, s=1, dtype="f32"), [49]),
+        (dict(h=7, w=7, r=1, s=1, dtype="f32", stride=2), []),
+        (dict(h=7, w=7, r=1, s=1, dtype="f32", layout="nchw"), []),
+        (dict(h=1, w=7, r=1, s=1, dtype="f32"), []),
+        (dict(r=1, s=1, dtype="f32"), []),
     ],
 )
 def test_layouts_that_a_search_looks_at(more, points):
@@ -164,3 +182,16 @@ def test_what_the_search_finds_of_every_layout_is_a_scheme_of_the_problem():
             assert parse(problem, scheme.text) == scheme and ("(hw," in scheme.text) == bool(dots.flat_pixels)
             assert points_of(scheme) == (dots.extents["w"] if dots.flat_pixels else 0)
         assert emit(schemes[0], isa).isa == isa.name
+
+
+def test_rows_of_f32_that_are_too_short_for_tiles_run_on():
+    """7 pixels leave tiles of 7 and 14 rows by one vector in 16 registers; 49 are 5 and 6 rows by two."""
+    problem = conv2d(c=320, h=7, w=7, k=64, r=1, s=1)
+    rows, pixels = (
+        candidates(dots, replace(MACHINE, isa="avx2", lanes=8, registers=16), Catalog("", "avx2", "conv2d"))[0]
+        for dots in layouts(problem, None)
+    )
+    assert pixels.prediction.seconds < rows.prediction.seconds
+    scheme = scheme_from_dot_groups(problem, pixels.scheme)
+    assert "(hw," in scheme.text and parse(problem, scheme.text) == scheme and points_of(scheme) == 49
+    assert scheme_in_dot_groups(scheme) == pixels.scheme

@@ -11,13 +11,18 @@ from cpu.codegen.arrays import stored
 from cpu.kernel.callable import build
 from cpu.kernel.measure import check_exact, largest_error
 from cpu.reference.oracle import error_bound, reals, reference
+from microkernels.tile.isa import isa_named
 from tests.exactness import FAR
+from tests.support.kernels.cases import ON_EVERY_ISA
 from tests.support.kernels.flat_pixel_cases import CASES, SAME, scheme_of
 from tests.support.kernels.guard import PLACES, check_guarded
 from tests.support.kernels.matrix_cases import ISA
 from tests.support.kernels.pytorch_cases import whole_numbers
 from tiling.dtypes.products import OUTPUT_DTYPES
-from tiling.rewrite.dot_groups import scheme_in_dot_groups
+from tiling.epilogue import fused
+from tiling.operators import conv2d
+from tiling.rewrite.dot_groups import copies, scheme_in_dot_groups
+from tiling.text.notation import parse
 
 
 @pytest.mark.parametrize("dtype", ISA)
@@ -116,3 +121,34 @@ def test_pytorch_computes_the_same(row):
     expected = torch.nn.functional.conv2d(padded, torch.from_numpy(w).double(), dilation=(1, 2))
     y = build(scheme, row("bf16"))(*stored(scheme.problem, (x, w)))
     assert np.array_equal(y, expected.permute(0, 2, 3, 1).numpy())
+
+
+# Extents of unpadded 1 x 1 convolutions of f32, a scheme, the epilogue and the threads.
+UNPADDED = dict(n=2, c=20, h=7, w=7, k=48, r=1, s=1)
+OF_F32 = {
+    "composed": (UNPADDED, "R(n) R(k) L(hw, 5x5 + 4x6) S(y) T(c,20) U(hw,λ)", None, 1),
+    "sums are taken up again, some lanes are empty": (
+        UNPADDED | dict(k=43),
+        "T(c,4) R(n) R(k) T(hw,7) S(y) T(c,5) U(hw,7)",
+        "relu(y + b + z)",
+        1,
+    ),
+    "arrays of pixels and of images": (
+        UNPADDED | dict(h=3, w=5),
+        "R(n) R(k) R(hw) S(y) T(c,20) U(hw,3)",
+        "max(y - z[n,h,w], t[n,k]) + v[h,w,k]",
+        1,
+    ),
+    "shared by cores": (UNPADDED, "T(hw,7)@core R(k) T(n,2) S(y) T(c,20) U(hw,7)", "y + z", 2),
+}
+
+
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+@pytest.mark.parametrize("case", OF_F32)
+def test_vectors_of_f32_run_on_over_the_ends_of_rows(case, isa):
+    extents, loops, epilogue, threads = OF_F32[case]
+    problem = fused(conv2d(**extents), epilogue)
+    kernel = build(parse(problem, f"{loops} V(k,{isa_named(isa).lanes})"), isa_named(isa), threads)
+    assert scheme_in_dot_groups(kernel.scheme).problem.flat_pixels and not copies(kernel.scheme)
+    for place in PLACES:
+        check_guarded(kernel, place)
