@@ -50,8 +50,8 @@ class Variant:
     @cached_property
     def graph(self) -> Model:
         """The last steps."""
-        machine = self.kernels.backend.machine
-        return image_by_image(self.joined, machine.caches[-1].bytes, machine.memory_bandwidth)
+        machine, threads = self.kernels.backend.machine, self.kernels.backend.target.threads
+        return image_by_image(self.joined, machine.caches[-1].bytes, machine.memory_bandwidth, threads)
 
     @cached_property
     def chosen(self) -> Mapping[Problem, Choice]:

@@ -5,7 +5,8 @@
                                                  y[i] = relu(a + b[i])
 
 Arrays between such steps have one image alone, and are not moved from and to memory. Weights that no cache keeps are
-then read for each image. So steps are taken together only where that moves fewer bytes.
+then read for each image. So one thread takes steps together where that moves fewer bytes. Several threads take all
+images at once: each has images of its own then, and waits for the others less often (decision 061).
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ class _Single:
     split: frozenset[str]
 
 
-def image_by_image(model: Model, cache: int, bandwidth: float) -> Model:
+def image_by_image(model: Model, cache: int, bandwidth: float, threads: int = 1) -> Model:
     """The model whose steps take one image after the other where that is faster.
 
     cache: bytes of the last cache. bandwidth: bytes a second from memory.
     """
+    if threads > 1:
+        return model
     steps: list[Step] = []
     for run in _runs(model, cache, bandwidth):
         for first, stop in run.parts():

@@ -86,20 +86,26 @@ def test_steps_take_one_image_after_the_other(name, worth_it):
         np.testing.assert_allclose(found, other, rtol=1e-6)
 
 
-@pytest.mark.parametrize("threads", (1, 2))
 @pytest.mark.parametrize("name", [name for name in CASES if name not in ("a chain", "a sum over images")])
-def test_compiled_loops_over_images_give_the_same_bits(name, threads, worth_it, monkeypatch):
+def test_compiled_loops_over_images_give_the_same_bits(name, worth_it, monkeypatch):
     nodes, outputs, _ = CASES[name]
-    compiled = compile_model(made(nodes, outputs), threads=threads)
+    compiled = compile_model(made(nodes, outputs))
     assert max(step.turns for step in compiled.explained) == IMAGES
     monkeypatch.setattr(by_image, "_CALL", 1.0)  # seconds: no loop is worth it
-    other = compile_model(made(nodes, outputs), threads=threads)
+    other = compile_model(made(nodes, outputs))
     assert max(step.turns for step in other.explained) == 1
     given = [dict(x=X, r=R)[array.name] for array in compiled.inputs]
     for y, expected in zip(compiled(*given), other(*given), strict=True):
         np.testing.assert_array_equal(y, expected)
     assert sum(each.flops * each.turns for each in compiled.explained) == sum(each.flops for each in other.explained)
     assert [each.layout for each in compiled.explained] == [each.layout for each in other.explained]
+
+
+def test_several_threads_take_all_images_at_once(worth_it):
+    nodes, outputs, _ = CASES["a chain"]
+    one, two = (compile_model(made(nodes, outputs), threads=threads) for threads in (1, 2))
+    assert [max(step.turns for step in compiled.explained) for compiled in (one, two)] == [IMAGES, 1]
+    np.testing.assert_array_equal(one(X)[0], two(X)[0])
 
 
 def test_a_part_is_worth_it_where_arrays_of_all_images_leave_the_cache():
