@@ -41,6 +41,10 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with tilewright_entry.loading():
+        if name == "generate_program":
+            from search.flow.programs import generate_program
+
+            return generate_program
         if name in _ENTRY_POINTS:
             from search.flow import generate
 

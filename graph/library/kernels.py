@@ -14,7 +14,7 @@ from search.commands.progress import Stage
 from search.evaluator.cpu.backend import CpuBackend
 from search.evaluator.cpu.programs import text_of
 from search.evaluator.interface.errors import CompileError
-from search.flow.generate import kernel_for
+from search.flow.kernels import kernel_for
 from tiling.dtypes.products import OPERAND_DTYPES
 from tiling.problem import Problem
 from tiling.program.infer import Sized
@@ -109,7 +109,7 @@ class Kernels:
     ) -> Mapping[Work, Kernel]:
         """A kernel for every different work, compiled on all cores. schemes: the products' schemes.
 
-        Raises ToolchainError and CacheError, and what `search.flow.generate.kernel_for` raises where a scheme does not
+        Raises ToolchainError and CacheError, and what `search.flow.kernels.kernel_for` raises where a scheme does not
         compile.
         """
         all_ = list(dict.fromkeys(works))

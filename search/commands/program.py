@@ -26,7 +26,7 @@ from search.evaluator.cpu.programs import (
 )
 from search.evaluator.interface.files import writable
 from search.flow.find import DEFAULT_BUDGET
-from search.flow.generate import gpu_program_kernel, program_kernel
+from search.flow.programs import gpu_program_kernel, program_kernel
 from search.tuner.target import TARGETS, Target, Wanted
 from tiling.problem import ProblemError
 from tiling.program.infer import Sized, sized

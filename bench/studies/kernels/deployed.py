@@ -25,7 +25,7 @@ from cpu.runtime.processes.worker import CandidateError
 from search.commands.options import seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow.find import DEFAULT_BUDGET
-from search.flow.generate import kernel_for
+from search.flow.kernels import kernel_for
 from search.tuner.measured import AnyScheme
 from tiling.machine import Timing
 from tiling.problem import Problem

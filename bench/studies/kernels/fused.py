@@ -32,7 +32,7 @@ from microkernels.tile.isa import isa_named
 from search.commands.options import seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow.find import DEFAULT_BUDGET
-from search.flow.generate import kernel_for
+from search.flow.kernels import kernel_for
 from search.tuner.dtypes import on_cpu
 from search.tuner.measured import AnyScheme
 from tiling.epilogue import fused

@@ -35,7 +35,8 @@ from cpu.runtime.output import readable
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError, Worker
 from search.commands.options import whole
-from search.flow.generate import generate_matmul, generate_program
+from search.flow.generate import generate_matmul
+from search.flow.programs import generate_program
 from tiling.program.operators import program_of
 from tiling.text.shapes import suite
 

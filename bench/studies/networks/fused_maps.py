@@ -17,7 +17,7 @@ from bench.peers.networks.torch_programs import PRODUCT, SOFTMAX
 from cpu.kernel.arguments import aligned
 from cpu.kernel.program import ProgramKernel
 from cpu.runtime.numbers import ELEMENTS
-from search.flow.generate import generate_program
+from search.flow.programs import generate_program
 
 ROUNDS = 25
 TURN_SECONDS = 0.01

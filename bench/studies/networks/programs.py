@@ -41,7 +41,7 @@ from cpu.runtime.output import readable
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError, Worker
 from search.commands.options import whole
-from search.flow.generate import generate_program
+from search.flow.programs import generate_program
 from tiling.problem import ProblemError
 
 ROUNDS = 20

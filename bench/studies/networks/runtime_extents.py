@@ -16,7 +16,7 @@ import numpy as np
 from cpu.kernel.arguments import aligned
 from cpu.kernel.program import ProgramKernel
 from cpu.runtime.processes.worker import CandidateError
-from search.flow.generate import generate_program
+from search.flow.programs import generate_program
 
 ROUNDS = 15
 TURN_SECONDS = 0.01

@@ -99,7 +99,7 @@ def test_generate_refuses(wrong, raised, message):
 
 def test_a_cpu_search_loads_nothing_of_the_gpu():
     program = (
-        "import sys; import search.commands.products, search.flow.generate, search.conv;"
+        "import sys; import search.commands.products, search.flow.generate, search.flow.programs, search.conv;"
         "print([m for m in sys.modules if 'gpu' in m])"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "[]\n"

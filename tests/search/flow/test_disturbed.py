@@ -137,8 +137,9 @@ def test_a_choice_in_doubt_stays_while_the_machine_is_busy(kept_in_doubt, monkey
     before = store.choice(key, kind)
     monkeypatch.setattr("search.evaluator.cpu.backend.busy", lambda threads: BUSY)
     monkeypatch.setattr("search.flow.find.tuned", lambda *_, **__: pytest.fail("measured on a busy machine"))
-    with pytest.warns(RuntimeWarning, match="2 of 9 schemes were only timed while .* the choice is in doubt"):
+    with pytest.warns(RuntimeWarning, match="2 of 9 schemes were only timed while .* the choice is in doubt") as told:
         kernel = generate_conv(**SMALL)
+    assert [warning.filename for warning in told] == [__file__]  # where the user's call stands
     assert kernel.scheme == schemes[2] and kernel.timing.disturbed and store.choice(key, kind) == before
 
 

@@ -8,7 +8,7 @@ from cpu.reference.oracle import integers, part_written, reference
 from cpu.reference.winograd import winograd_integers
 from microkernels.tile.isa import isa_named
 from search.evaluator.cpu.backend import cpu_backend
-from search.flow.generate import kernel_for
+from search.flow.kernels import kernel_for
 from tests.support.kernels.cases import ON_EVERY_ISA
 from tiling.epilogue import fused
 from tiling.operators import conv2d, in_order, in_wider, matmul

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cpu.kernel.anchored import AnchoredKernel
-from search.flow.generate import generate_program
+from search.flow.programs import generate_program
 
 NUMPY = {"u8": np.uint8, "s8": np.int8, "s32": np.int32, "s64": np.int64, "bool": np.bool_}
 NUMPY |= {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
