@@ -17,6 +17,7 @@ from math import log2
 import numpy as np
 
 from microkernels.tile.forms import Isa
+from microkernels.tile.instructions import instructions_of
 
 _ALWAYS = """\
 typedef int bits __attribute__((vector_size($BYTES)));
@@ -376,8 +377,7 @@ def _texts(isa: Isa) -> dict[str, str]:
 
 def _written(text: str, isa: Isa) -> str:
     """A text with the instruction set's own words."""
-    forms = {"larger": isa.larger, "smaller": isa.smaller, "no_number": isa.no_number, "scale": isa.scale}
-    forms |= {"lookup": isa.lookup, "once": isa.once, "constant": isa.constant}
+    forms = {name: instruction.text for name, instruction in instructions_of(isa).functions.items()}
     words = {"$V": isa.vector_type, "$BYTES": str(isa.lanes * 4), "$LANES": str(isa.lanes)}
     words |= {"$SIXES": ", ".join(["6"] * isa.lanes)}
     powers = [float(np.float32(2 ** (k / 16))) for k in range(16)]

@@ -27,6 +27,7 @@ from tiling.loops.language import (
     Instruction,
     Load,
     Number,
+    Read,
     Store,
     Value,
 )
@@ -58,8 +59,9 @@ class Instructions:
 
     alone: as `load`, of narrow numbers, each into a lane of its own. gathered: for each count of numbers, the loads,
     whole and masked, of vectors from p_0, p_1 … into the words of lanes. exchange: lane l gets lane l ^ c. arithmetic:
-    of two vectors, or of a number and a vector, by the names of functions. narrow: the stores of what a function such
-    as `to_bf16` rounds.
+    of two vectors, or of a number and a vector, by the names of functions. functions: what a file's own functions of
+    vectors are written with, by the fields of `Isa` that have the text; those that the row has. narrow: the stores of
+    what a function such as `to_bf16` rounds.
     """
 
     zero: Instruction
@@ -79,6 +81,7 @@ class Instructions:
     exchange: Instruction
     gathered: tuple[tuple[Instruction, Instruction], ...] = ()
     arithmetic: Mapping[str, Instruction] = field(default_factory=dict)
+    functions: Mapping[str, Instruction] = field(default_factory=dict)
     narrow: Mapping[str, NarrowStores] = field(default_factory=dict)
 
 
@@ -127,8 +130,29 @@ def instructions_of(isa: Isa) -> Instructions:
             "neg": Instruction("neg", "-{v}", lanes(out(Apply("neg", (at("v"),))))),
             "mul": Instruction("times", times, lanes(out(Apply("mul", (at("s", ZERO), at("v")))))),
         },
+        functions=_functions(isa),
         narrow={f"to_{row.dtype}": _narrow_stores(row, isa.lanes) for row in isa.narrow},
     )
+
+
+def _functions(isa: Isa) -> dict[str, Instruction]:
+    """What functions of vectors are written with, of a row that has the text."""
+    a, b, v, n = map(at, "abvn")
+    # Where a or b is no number, neither is greater or less.
+    values: dict[str, Value] = {
+        "constant": at("s", ZERO),
+        "larger": Apply("where", (Apply("gt", (a, b)), a, b)),
+        "smaller": Apply("where", (Apply("lt", (a, b)), a, b)),
+        "no_number": Apply("where", (Apply("ne", (v, v)), v, at("found"))),
+        "scale": Apply("where", (Apply("lt", (v, at("least"))), Number(0), Apply("scale", (at("p"), n)))),
+        "once": Apply("fma", (a, b, at("c"))),
+    }
+    place = Read("place", Apply("bitand", (Apply("bits", (n,)), Number(isa.lanes - 1, "u32"))))
+    bodies: dict[str, Body] = {name: (Store("out", (LANE,), value),) for name, value in values.items()}
+    bodies["lookup"] = (place, Store("out", (LANE,), at("table", variable("place"))))
+    each = {name: For("lane", ZERO, constant(isa.lanes), 1, body, "vector") for name, body in bodies.items()}
+    texts = {name: getattr(isa, name) for name in each}
+    return {name: Instruction(name, text, (each[name],)) for name, text in texts.items() if text}
 
 
 def _counts(isa: Isa) -> range:

@@ -34,8 +34,8 @@ ALIGNED, ROOM, TRIALS = 64, 256, 60
 # What a file defines for itself, and a fence, which has no result.
 WITHOUT_RESULT = {"own", "zeros", "stream_fence"}
 # Instructions by the names of functions: of vectors, and the narrow stores. One of them takes a number as it stands.
-# Those that gather words, by how many numbers.
-SEVERAL = ("arithmetic", "narrow", "gathered")
+# Those that gather words, by how many numbers. Those of functions have a test beside their file.
+SEVERAL = ("arithmetic", "functions", "narrow", "gathered")
 OPERATIONS = ("add", "sub", "neg", "mul")
 FACTOR = Number(-5.5)
 C_TYPES = {np.uint16: "uint16_t", np.uint8: "uint8_t", np.int8: "int8_t"}

@@ -1,11 +1,14 @@
 """What a file defines for its own instructions does what they mean: moves of lanes and memory, epilogues, bare forms.
 
-Each text is compiled and run beside its meaning, or beside NumPy where a form of a row has no meaning in loops.
+Each text is compiled and run beside its meaning; moves of lanes, and masks of a number of lanes, beside NumPy.
 """
 
 from __future__ import annotations
 
 import ctypes
+import re
+from dataclasses import fields
+from string import Formatter
 
 import numpy as np
 import pytest
@@ -16,8 +19,9 @@ from cpu.codegen.vector_functions import definitions
 from cpu.passes.forms import product_forms
 from cpu.passes.memory.copy_runs import copy_runs
 from cpu.runtime.compiler.library import load
-from microkernels.tile.instructions import transpose_instruction
-from microkernels.tile.isa import ISAS, isa_named
+from microkernels.tile.forms import Isa
+from microkernels.tile.instructions import instructions_of, transpose_instruction
+from microkernels.tile.isa import EVERY_ISA, ISAS, isa_named
 from microkernels.tile.lanes import exchange_definitions, own_definitions, shuffle_definition, tail_definition
 from microkernels.tile.transpose import definitions as transpositions
 from microkernels.tile.transpose import stages
@@ -172,58 +176,55 @@ def test_moves_of_memory():
         assert not np.array_equal(meant["to"], arrays["to"])
 
 
-# ---- forms of a row that have no meaning in loops
+# ---- what a file's functions of vectors are written with
+
+OF_FUNCTIONS = [
+    pytest.param(row.values[0], name, marks=row.marks)
+    for row in F32
+    for name in instructions_of(ISAS[row.values[0]]).functions
+]
 
 
-def of_last(a, b, first):
-    """As x86 chooses: b where neither number comes first, and where one is none."""
-    return np.where(first(a, b), a, b)
+def drawn(rng, operand, lanes):
+    """A vector of an operand: `n` is a whole number of sixteenths or any bits, others have special numbers too."""
+    if operand == "n":
+        found = (rng.integers(-1600, 1600, lanes) / 16).astype(np.float32)
+        return rng.choice([found, rng.integers(0, 2**32, lanes, np.uint32).view(np.float32)])
+    found = rng.normal(-3, 2, lanes).astype(np.float32)
+    return np.where(rng.random(lanes) < 0.4, rng.choice(SPECIAL, lanes), found)
 
 
-@pytest.mark.parametrize("row", F32)
-def test_the_larger_and_the_smaller_number(row):
-    isa = isa_named(row)
-    a, b = (each.reshape(-1, isa.lanes) for each in np.broadcast_arrays(SPECIAL[:, None], np.resize(SPECIAL, 16)))
-    vectors = dict.fromkeys("ab", isa.vector_type)
-    texts = [c_function(f"do_{f}", getattr(isa, f).format(a="a", b="b"), vectors, {}, isa.vector_type) for f in FORMS]
-    library = compiled(isa, definitions({"max_of"}, isa), *texts)
-    for form, first in FORMS.items():
-        for one, other in zip(a, b):
-            found = np.zeros(isa.lanes, np.float32)
-            call(library, f"do_{form}", np.ascontiguousarray(one), np.ascontiguousarray(other), found)
-            with np.errstate(invalid="ignore"):
-                np.testing.assert_array_equal(found.view(np.uint32), of_last(one, other, first).view(np.uint32))
-
-
-FORMS = {"larger": np.greater, "smaller": np.less}
-
-
-@pytest.mark.parametrize("row", [row for row in F32 if ISAS[row.values[0]].scale])
-def test_a_power_of_two_times_a_number(row):
+@pytest.mark.parametrize("row, name", OF_FUNCTIONS)
+def test_what_functions_are_written_with(row, name):
+    """Bit by bit, but for which NaN a result is."""
     isa, rng = isa_named(row), np.random.default_rng(5)
-    text = isa.scale.format(v="v", least=isa.constant.format(s="-3.0f"), p="p", n="n")
-    library = compiled(isa, c_function("run", text, dict.fromkeys("vpn", isa.vector_type), {}, isa.vector_type))
-    for _ in range(40):
-        v, p = rng.normal(-3, 2, isa.lanes).astype(np.float32), rng.normal(0, 2, isa.lanes).astype(np.float32)
-        n, found = rng.integers(-1600, 1600, isa.lanes).astype(np.float32) / 16, np.zeros(isa.lanes, np.float32)
-        v[:3] = np.nan, -3, -np.inf
-        p[0] = np.nan
-        call(library, "run", v, p, n, found)
-        np.testing.assert_array_equal(found, np.where(v < -3, np.float32(0), np.ldexp(p, np.floor(n).astype(int))))
+    instruction = instructions_of(isa).functions[name]
+    operands = list(dict.fromkeys(field for _, field, _, _ in Formatter().parse(instruction.text) if field))
+    types = {operand: "float" if operand == "s" else isa.vector_type for operand in operands}
+    text = instruction.text.format(**{operand: operand for operand in operands})
+    library = compiled(isa, definitions({"max_of"}, isa), c_function("run", text, types, {}, isa.vector_type))
+    changed = 0
+    for _ in range(200):
+        vectors = {operand: drawn(rng, operand, 1 if operand == "s" else isa.lanes) for operand in operands}
+        real, meant = (np.full(isa.lanes, 7, np.float32) for _ in range(2))
+        call(library, "run", *vectors.values(), real)
+        with np.errstate(all="ignore"):
+            mean(instruction, vectors, {}, meant)
+        none = np.isnan(real) & np.isnan(meant)
+        np.testing.assert_array_equal(np.where(none, 0, real.view(np.uint32)), np.where(none, 0, meant.view(np.uint32)))
+        changed += any(not np.array_equal(real, vector, equal_nan=True) for vector in vectors.values())
+    assert changed > 100
 
 
-@pytest.mark.parametrize("row", [row for row in F32 if ISAS[row.values[0]].lookup])
-def test_numbers_of_a_table(row):
-    isa, rng = isa_named(row), np.random.default_rng(7)
-    text = isa.lookup.format(n="n", table="table")
-    library = compiled(
-        isa, c_function("run", text, dict.fromkeys(("n", "table"), isa.vector_type), {}, isa.vector_type)
-    )
-    for _ in range(40):
-        n, table = rng.integers(0, 2**32, isa.lanes, np.uint32), rng.normal(size=isa.lanes).astype(np.float32)
-        found = np.zeros(isa.lanes, np.float32)
-        call(library, "run", n.view(np.float32), table, found)
-        np.testing.assert_array_equal(found, table[n % isa.lanes])
+@pytest.mark.parametrize("row", EVERY_ISA)
+def test_every_text_of_a_row_has_a_meaning(row):
+    isa, given = EVERY_ISA[row], instructions_of(EVERY_ISA[row])
+    names = {each.name for each in fields(Isa)} - {"prologue", "lanes_definition", "first_lanes", "shuffle"}
+    forms = {name for name in names if re.search(r"{\w+}", str(getattr(isa, name))) and name != "fma"}
+    assert forms >= {"load", "store_tail", "larger", "constant"}
+    for name in forms - {"narrow", "numbers", "matrix"}:
+        instruction = given.functions.get(name) or getattr(given, name)
+        assert instruction.text == getattr(isa, name) and instruction.meaning, name
 
 
 @pytest.mark.parametrize("row", F32)

@@ -66,6 +66,18 @@ def round_mul(a: Number, b: Number) -> Number:
     return (np.rint(np.asarray(a, np.float64) * b) + 0.0).astype(np.asarray(a).dtype)[()]
 
 
+def scale(p: Number, n: Number) -> Number:
+    """p times 2 to the power of n rounded down, rounded once."""
+    # Beyond 600 the product is infinite or zero whatever n is, and its factors are exact in f64 up to there.
+    power = np.floor(np.where(np.isinf(n), n, np.clip(np.asarray(n, np.float64), -600, 600)))
+    return (np.asarray(p, np.float64) * np.exp2(power)).astype(np.float32)[()]
+
+
+def bits(v: Number) -> Number:
+    """The bits of an f32 as a u32."""
+    return np.asarray(v, np.float32).view(np.uint32)[()]
+
+
 def mul_add(x: Number, w: Number, acc: Number) -> Number:
     """x * w + acc, each rounded."""
     with np.errstate(invalid="ignore", over="ignore"):
@@ -257,6 +269,8 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
     "as_tf32": to_tf32,
     "from_bf16": lambda v: _second(np.uint32(v) << 16),
     "fma": fma,
+    "scale": scale,
+    "bits": bits,
     "mul_add": mul_add,
     "dot_f16": dot_f16,
     "dot_bf16": dot_bf16,
