@@ -35,7 +35,7 @@ from tiling.text.shapes import canonical, problem_of
 CASE_SECONDS = 300
 
 
-# What `tiling.loops.lowering.prefetch` takes for few and small, so that random kernels, which are, prefetch too.
+# What `tiling.loops.lowering.prefetch.limits` takes for few and small, so that random kernels, which are, prefetch too.
 FAR = {
     "FEW_WEIGHTS": 0,
     "SMALL_X": 0,
@@ -57,7 +57,7 @@ def check(
 
     It prints each place beforehand: what a worker printed last is told of its crash.
     """
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR) if far else nullcontext():
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR) if far else nullcontext():
         kernel = build(parse(problem_of(op, shape), scheme), isa_named(isa), threads, stream)
     for place in places:
         print(f"--place {place}", flush=True)

@@ -8,7 +8,7 @@ from cpu.codegen import cursors
 from cpu.codegen.epilogue import epilogue_text
 from cpu.codegen.masks import mask_definitions
 from cpu.passes.facts import ProductFacts
-from cpu.passes.memory.prefetch_in_tiles import NEXT
+from cpu.passes.prefetch.next_panel import NEXT
 from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import TRANSPOSE
 from microkernels.tile.lanes import exchange_definitions, own_definitions

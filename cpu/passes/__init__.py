@@ -6,7 +6,8 @@ Read in this order:
     facts       what passes need to know beside the loops
     forms       a kernel after each pass
     control/    loops, their bounds, tests, functions and cores
-    memory/     packing, copies, prefetches, stores that bypass or fill cache lines
+    memory/     packing, copies, stores that bypass or fill cache lines
+    prefetch/   cache lines, before they are needed
     vectors/    loops over lanes as vector and matrix instructions
     registers/  pointers, the operands of a step, sums, constants
     program/    passes that only programs take

@@ -8,7 +8,7 @@ from microkernels.tile.forms import Isa
 from tiling.arrays.access import Access, access_of
 from tiling.arrays.bias import bias_of
 from tiling.loops.lowering.arrays import name_of
-from tiling.loops.lowering.prefetch_plan import Plan, plan_prefetches
+from tiling.loops.lowering.prefetch.plan import Plan, plan_prefetches
 from tiling.problem import Problem
 from tiling.rewrite.copies.strips import strip_of
 from tiling.rewrite.parts import PARTS

@@ -25,13 +25,13 @@ from cpu.passes.facts import ProductFacts, ProgramFacts
 from cpu.passes.memory.copy_runs import copy_runs
 from cpu.passes.memory.pack_weights import pack_weights
 from cpu.passes.memory.place_buffers import place_buffers
-from cpu.passes.memory.prefetch import prefetch
-from cpu.passes.memory.prefetch_pixels import prefetch_pixels
-from cpu.passes.memory.prefetch_rows import prefetch_rows
 from cpu.passes.memory.stage_panels import stage_panels
 from cpu.passes.memory.stage_strips import stage_strips
 from cpu.passes.memory.store_lines import store_lines
 from cpu.passes.memory.stream_stores import stream_stores
+from cpu.passes.prefetch.pixels import prefetch_pixels
+from cpu.passes.prefetch.prefetch import prefetch
+from cpu.passes.prefetch.rows import prefetch_rows
 from cpu.passes.program.bind_tasks import bind_tasks
 from cpu.passes.program.bound_loops import bound_loops
 from cpu.passes.program.interleave_rows import interleave_rows

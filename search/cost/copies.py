@@ -9,7 +9,7 @@ from search.cost.costs import COSTS
 from search.cost.predict import Prediction, bandwidth
 from search.cost.volume import tasks
 from tiling.arrays.flat_pixels import PIXELS
-from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
+from tiling.loops.lowering.prefetch.plan import plan_prefetches, prefetched
 from tiling.machine import Machine
 from tiling.rewrite.copies.plan import STRIPS, CopyPlan, plan_copy
 from tiling.rewrite.copies.strips import strip_of
@@ -47,7 +47,7 @@ def _of_strips(plan: CopyPlan, scheme: Scheme, machine: Machine, threads: int) -
     """Seconds to copy x strip by strip.
 
     x is read from the innermost cache that holds it twice, mostly while tiles compute if they prefetch it
-    (`tiling.loops.lowering.prefetch_plan`). Each strip is written where the strip before it was. Neighbouring strips
+    (`tiling.loops.lowering.prefetch.plan`). Each strip is written where the strip before it was. Neighbouring strips
     overlap by the reach of a window. Loops around a strip over anything but images and pixels repeat all strips.
     """
     dots, place = scheme_in_dot_groups(scheme), scheme.specifiers.index(Stage(scheme.problem.broadcast.name))

@@ -20,8 +20,8 @@ from search.cost.costs import COSTS, Costs
 from search.cost.visits import changes_of_tile, sweeps, trips_of
 from search.cost.volume import Traffic, Volumes, tasks
 from tiling.arrays.access import access_of
-from tiling.loops.lowering.prefetch import Piece
-from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
+from tiling.loops.lowering.prefetch.pieces import Piece
+from tiling.loops.lowering.prefetch.plan import plan_prefetches, prefetched
 from tiling.loops.lowering.stream_plan import may_stream, outgrows
 from tiling.machine import Machine
 from tiling.problem import Problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tiling.loops.lowering.prefetch_plan import plan_prefetches
+from tiling.loops.lowering.prefetch.plan import plan_prefetches
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Lambda, Rest, Specifier, Stage, Tile
 

@@ -75,7 +75,7 @@ def test_kernels_are_exact_on_whole_numbers(name, isa):
 @pytest.mark.parametrize("order, array", [("R(n) R(m)", "UP"), ("R(m) R(n)", "VP")])
 def test_products_prefetch_the_matrices_of_their_point(order, array):
     """As if all arrays were large: then a cursor walks U or V of one point."""
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):
         kernel = build(parse(ODD, f"F(2x2,3x3) B(7,48) {order} S(c) T(k,19) V(n,4)"), ISAS["portable"])
     assert f" = place({array}, " in kernel.source
     check_exact(kernel)

@@ -134,7 +134,7 @@ FAR_AWAY = ("prefetch", "prefetch rows")  # as if all arrays were large
 def product_example(name: str) -> dict[str, Kernel]:
     """Every form of the kernel of a pass."""
     problem, text, isa, more = PRODUCTS[name]
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR) if name in FAR_AWAY else nullcontext():
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR) if name in FAR_AWAY else nullcontext():
         return dict(forms_of(parse(problem, text), EVERY_ISA[isa], **more))
 
 

@@ -78,7 +78,7 @@ def test_random_kernels_need_every_pass():
     changed = Counter()
     for seed in range(250):
         random = Random(seed)
-        with patch.multiple("tiling.loops.lowering.prefetch", **FAR) if random.random() < 0.5 else nullcontext():
+        with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR) if random.random() < 0.5 else nullcontext():
             forms = small(random).forms(2)
         changed.update(name for (_, before), (name, kernel) in pairwise(forms) if kernel != before)
     print(*(f"{name}: {changed[name]}" for name in names(PRODUCT)[1:]), sep="\n")
@@ -107,7 +107,7 @@ def test_passes_keep_the_meaning_of_sums_that_cores_share(layout):
     ],
 )  # fmt: skip
 def test_what_is_prefetched_stays_but_for_steps_of_taps_on_padding(problem, text):
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):
         changed = check(Small(parse(problem, text), ISAS["portable"], False), 1)
     assert "prefetch" in changed
 

@@ -8,7 +8,7 @@ from search.cost.costs import COSTS
 from search.cost.predict import predict, seconds_of
 from search.cost.volume import Traffic
 from tests.support.search.model_cases import L1, L2, L3, MACHINE
-from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
+from tiling.loops.lowering.prefetch.plan import plan_prefetches, prefetched
 from tiling.operators import conv2d, in_layout
 from tiling.rewrite.pointwise import pointwise2d
 from tiling.text.notation import parse

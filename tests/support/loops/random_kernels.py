@@ -130,5 +130,5 @@ def drawn(random: Random) -> set[str]:
     """
     if random.choice(range(8)) == 7:
         return winograd_loops.check(*winograd_loops.small(random))
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR) if random.random() < 0.5 else nullcontext():
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR) if random.random() < 0.5 else nullcontext():
         return check(small(random), random.randrange(1 << 16))

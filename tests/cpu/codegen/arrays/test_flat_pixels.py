@@ -92,7 +92,7 @@ def test_streamed_and_as_if_far(output, row):
     """Stores past the caches, and requests for what comes next, as of arrays larger than the caches."""
     text = "T(hw,2) T(k,2) T(hw,2) S(y) T(r,3) T(s,3) T(c,{b}) U(hw,16) U(k,2)"
     scheme = scheme_of(text, 16, "bf16", None, output, **SAME | dict(n=1, k=64))
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):
         kernel = build(scheme, row("bf16"), stream=True)
     assert "if (stream) {" in kernel.source and "l2_prefetch(w_next, w_end)" in kernel.source
     for place in PLACES:

@@ -12,7 +12,7 @@ from cpu.kernel.arguments import aligned_empty
 from cpu.runtime.compiler.library import load
 from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import isa_named
-from tiling.loops.lowering.prefetch import PREFETCH_DISTANCE
+from tiling.loops.lowering.prefetch.limits import PREFETCH_DISTANCE
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.pointwise import pointwise2d
 from tiling.text.notation import parse

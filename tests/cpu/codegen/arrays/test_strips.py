@@ -60,7 +60,7 @@ def test_exact_on_integers_beside_guard_pages(case, dtype, far, row):
     """Also as if arrays were large, when tiles prefetch the rows of x that the next strip copies."""
     more, text, words, threads = CASES[case]
     output = {"bf16": "f32", "int8": "s32"}[dtype]
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR) if far else nullcontext():
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR) if far else nullcontext():
         kernel = build(scheme_of(text, words, dtype, None, output, **SAME | more), row(dtype), threads)
     assert "copy_of_x(" not in kernel.source and "laid_out(" in kernel.source
     assert ("cursors->x = place(X, " in kernel.source) == (far and case not in SILENT)

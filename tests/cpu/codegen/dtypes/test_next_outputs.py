@@ -14,7 +14,7 @@ from tests.exactness import FAR
 from tests.support.kernels.guard import PLACES, check_guarded
 from tests.support.kernels.matrix_cases import ISA
 from tiling.epilogue import fused
-from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
+from tiling.loops.lowering.prefetch.plan import plan_prefetches, prefetched
 from tiling.operators import conv2d
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.text.notation import parse
@@ -59,7 +59,7 @@ def test_exact_on_integers_beside_guard_pages(dtype, threads, row):
     """Also where the last tile's next one would lie beyond y."""
     problem = conv2d(**Y0 | dict(h=12, w=64, dtype=dtype, output_dtype={"bf16": "f32", "int8": "s32"}[dtype]))
     text = "T(h,2)@core T(h,3) T(w,4)" if threads == 2 else "T(h,6) T(w,4)"
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):
         kernel = build(parse(problem, f"{text} {BODY}"), row(dtype), threads)
     calls = [line.strip() for line in kernel.source.splitlines() if re.match(r" *tile\d+_", line)]
     assert calls and all(", Y + h * Y_h + (w + 16) * Y_w" in line for line in calls)

@@ -126,7 +126,7 @@ def test_what_is_prefetched_every_so_many_taps_is_no_point():
     dots = scheme_in_dot_groups(
         parse(conv2d(**IMAGE | image), "T(hw,5) L(hw, 1x1 + 1x1) S(y) R(r) U(hw,λ) D(c,6) V(k,16)")
     )
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):
         found = dict(product_forms(facts_of(dots, EVERY_ISA["amxbf16"], False)))
     assert "r % 2" in {str(test.index) for test in conditions(found["prefetch"])}
     points = [s.index for s in statements(found[NAME]) if isinstance(s, Define)]

@@ -103,7 +103,7 @@ def test_without_the_copy_tiles_read_what_nobody_wrote():
 
 
 def test_tiles_ask_for_the_rows_that_the_next_strip_copies():
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):
         _, found = stages_of()
     (aim,) = [s for s in statements(found["prefetch"]) if isinstance(s, Aim) and s.cursor == "x"]
     # A strip is of 6 points and 10 that windows reach; 4 points make a row, of which 6 numbers are pixels of x.

@@ -1,4 +1,4 @@
-"""Prefetches cache lines before they are needed. `tiling.loops.lowering.prefetch_plan` has the plan.
+"""Prefetches cache lines before they are needed. `tiling.loops.lowering.prefetch.plan` has the plan.
 
     for m in 0..100 by 10:                for m in 0..100 by 10:
       for n in 0..80 by 16:                 aim x at X[m + 10, 0], 5120 elements
@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from cpu.passes.memory.prefetch_cursors import Aims
-from cpu.passes.memory.prefetch_in_tiles import InTiles
+from cpu.passes.prefetch.cursors import Aims
+from cpu.passes.prefetch.in_tiles import with_prefetches
 from tiling.loops.language import Block, Body, Cursors, For, If, Kernel, Statement
-from tiling.loops.lowering.prefetch_plan import Plan
+from tiling.loops.lowering.prefetch.plan import Plan
 from tiling.loops.walk import for_each_worker, walk, with_blocks
 from tiling.problem import Problem
 
@@ -31,7 +31,7 @@ from tiling.problem import Problem
 def prefetch(kernel: Kernel, problem: Problem, plans: tuple[Plan, ...]) -> Kernel:
     """The kernel with prefetches. Its tiles come in the order of `plans`."""
     x = next(buffer for buffer in kernel.arrays if buffer.name == "X")
-    walker = _Walker(iter(plans), InTiles(problem, x), Aims(problem, x))
+    walker = _Walker(iter(plans), problem, Aims(problem, x))
     body, _ = walker.body(kernel.body, 0)
     if any(plan.pieces for plan in plans):
         body = for_each_worker(body, lambda block: (Cursors(), *block))
@@ -43,7 +43,7 @@ class _Walker:
     """Walks the loops around tiles. plans: the plans of the tiles that are still to come."""
 
     plans: Iterator[Plan]
-    in_tiles: InTiles
+    problem: Problem
     cursors: Aims
 
     def body(self, body: Body, depth: int) -> tuple[Body, list[tuple[Plan, Body]]]:
@@ -68,5 +68,5 @@ class _Walker:
     def kinds(self, statement: Statement, plan: Plan) -> Statement:
         """A tile, or a choice between kinds of it, with prefetches."""
         if isinstance(statement, Block):
-            return self.in_tiles.tile(statement, plan)
+            return with_prefetches(statement, plan, self.problem)
         return with_blocks(statement, lambda block: tuple(self.kinds(kind, plan) for kind in block))

@@ -14,7 +14,7 @@ from microkernels.tile.isa import isa_named
 from tests.support.loops.loops import statements
 from tests.support.loops.winograd_loops import run, small, transformed
 from tiling.loops.language import LINE, Prefetch
-from tiling.loops.lowering.prefetch_plan import plan_prefetches
+from tiling.loops.lowering.prefetch.plan import plan_prefetches
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse
 
@@ -48,8 +48,8 @@ def test_every_line_behind_the_first_product_is_asked_for(seed):
     """The lines of W lie in the order in which products read them, so all but those of the first come ahead."""
     winograd, isa, workers = small(Random(seed))
     (x, w, *arrays), expected, _ = exact_case(winograd)
-    none = patch("tiling.loops.lowering.prefetch_plan.pieces", lambda problem, tile: ())  # cursors stay in a product
-    with patch.multiple("tiling.loops.lowering.prefetch", **ALWAYS), none:
+    none = patch("tiling.loops.lowering.prefetch.plan.pieces", lambda problem, tile: ())  # cursors stay in a product
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **ALWAYS), none:
         kernel = dict(winograd_forms_of(winograd, isa_named(isa), workers))["prefetch"]
     found: set[int] = set()
 

@@ -42,7 +42,7 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.lowering import prefetch as limits
+from tiling.loops.lowering.prefetch import limits
 from tiling.loops.rewrite import parts_of
 from tiling.loops.walk import buffers_of, is_core, walk, with_blocks
 

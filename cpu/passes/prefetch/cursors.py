@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from cpu.passes.memory.prefetch_addresses import unrolled
+from cpu.passes.prefetch.addresses import Step, unrolled
 from tiling.arrays.access import access_of
 from tiling.loops.index import ZERO, Index, constant, variable
-from tiling.loops.language import Address, Aim, Body, Buffer, Load, Statement
+from tiling.loops.language import Address, Advance, Aim, Body, Buffer, If, Inside, Load, Statement
 from tiling.loops.lowering.arrays import in_words, shape_of, words_per_group
 from tiling.loops.lowering.nest import position, positions
-from tiling.loops.lowering.prefetch import Piece, strip_around
-from tiling.loops.lowering.prefetch_plan import Plan
+from tiling.loops.lowering.prefetch.pieces import Piece, strip_around
+from tiling.loops.lowering.prefetch.plan import Plan
 from tiling.loops.rewrite import places
 from tiling.problem import Problem
 from tiling.rewrite.copies.laid_out import row_of
@@ -36,12 +36,12 @@ class Aims:
         its only iteration, such as a branch of a λ, for which the kernel has no loop.
         """
         found: list[Statement] = []
-        for array, at in (("x", self.next_rows), ("w", self.next_weights)):
+        for array, at in (("x", self.rows_of_piece), ("w", self.weights_of_piece)):
             for plan, body in tiles:
                 piece = next((p for p in plan.pieces if (p.array, *_depth(plan, p)) == (array, depth, looping)), None)
                 if piece and array == "x" and (strip := strip_around(self.problem, plan.tile)):
                     here = positions(plan.tile.outer[: plan.tile.outer.index(piece.loop) + 1])
-                    found.append(self.next_strip(here, strip))
+                    found.append(self.rows_of_strip(here, strip))
                     break
                 if piece:
                     tensor = self.problem.broadcast if array == "x" else access_of(self.problem).packed
@@ -53,7 +53,7 @@ class Aims:
                     break
         return tuple(found)
 
-    def next_strip(self, here: Mapping[str, Index], strip: int) -> Aim:
+    def rows_of_strip(self, here: Mapping[str, Index], strip: int) -> Aim:
         """The cursor of x goes to the rows of x that the strip after this one is the first to copy."""
         flat = self.problem.flat_pixels
         assert flat
@@ -62,7 +62,7 @@ class Aims:
         rows = (end - first) * self.x.strides[1]
         return Aim("x", Address(self.x.name, (here.get(image, ZERO), first, ZERO, ZERO)), rows)
 
-    def next_weights(self, piece: Piece, plan: Plan, body: Body) -> tuple[Index, ...]:
+    def weights_of_piece(self, piece: Piece, plan: Plan, body: Body) -> tuple[Index, ...]:
         """Where the packed weights begin that the next iteration reads."""
         load = next(place for place in places(body) if isinstance(place, Load) and place.buffer == "W")
         (at,) = _first(load.at, body)
@@ -76,7 +76,7 @@ class Aims:
         name = position(piece.loop)
         return (at.replaced({name: variable(name) + piece.loop.step}),)
 
-    def next_rows(self, piece: Piece, plan: Plan, body: Body) -> tuple[Index, ...]:
+    def rows_of_piece(self, piece: Piece, plan: Plan, body: Body) -> tuple[Index, ...]:
         """Where the rows of x begin that only the next iteration reads first: the last rows of its windows."""
         x, loop, outer = self.problem.broadcast, piece.loop, plan.tile.outer
         here = positions(outer[: outer.index(loop) + 1])
@@ -92,6 +92,18 @@ class Aims:
             if window.dim == loop.dim:
                 found[axis] = found[axis] + (taps - 1) * window.dilation - (window.stride - 1)
         return in_words(self.problem, x, tuple(found), ZERO)
+
+
+def advances(step: Step) -> Body:
+    """The advances of cursors in one step: so many lines of each, or one in every few steps."""
+    return tuple(advance for piece in step.plan.pieces for advance in _advances(piece))
+
+
+def _advances(piece: Piece) -> Body:
+    advance: Statement = Advance(piece.array)
+    if piece.dim:
+        advance = If((Inside(variable(piece.dim) % piece.every, 0, 1),), (advance,))
+    return (advance,) * piece.lines
 
 
 def _depth(plan: Plan, piece: Piece) -> tuple[int, bool]:

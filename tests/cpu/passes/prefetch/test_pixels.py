@@ -24,7 +24,7 @@ def depthwise(c: int, stride: int):
 def prefetched(c: int = 16, text: str = BELOW, stride: int = 2) -> list[tuple[int, int, int]]:
     """The row, the column and the line of a pixel that tiles prefetch, in order, as if L1 were small."""
     problem = depthwise(c, stride)
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR | {"MOST_A_LINE_OF_LANES": 2}):
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR | {"MOST_A_LINE_OF_LANES": 2}):
         before, after = around(NAME, problem, text, isa="avx512f")
     assert not any(isinstance(statement, Prefetch) for statement in statements(before))
     found: list[Prefetched] = []
@@ -67,5 +67,5 @@ def test_other_tiles_prefetch_nothing(given):
 
 
 def test_an_x_that_leaves_l2_is_not_prefetched():
-    with patch("cpu.passes.memory.prefetch_pixels.MOST_BYTES", 0):
+    with patch("cpu.passes.prefetch.pixels.MOST_BYTES", 0):
         assert not prefetched()

@@ -7,13 +7,14 @@ from unittest.mock import patch
 
 import pytest
 
-from cpu.passes.memory.prefetch_in_tiles import NEXT, NEXT_OUTPUTS
+from cpu.passes.prefetch.next_outputs import NEXT_OUTPUTS
+from cpu.passes.prefetch.next_panel import NEXT
 from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR
 from tests.support.loops.loops import ones, result, statements
 from tests.support.loops.passes import Small, around, small
 from tiling.loops.language import LINE, Advance, Aim, Block, Cursors, For, Prefetch
-from tiling.loops.lowering.prefetch_plan import plan_prefetches, prefetched
+from tiling.loops.lowering.prefetch.plan import plan_prefetches, prefetched
 from tiling.loops.meaning.prefetches import Prefetched
 from tiling.loops.walk import walk
 from tiling.operators import conv2d, matmul
@@ -33,7 +34,7 @@ def test_small_arrays_need_none():
 
 
 def test_large_arrays_come_before_they_are_needed():
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):
         before, after = around("prefetch", matmul(m=8, n=8, k=16), TEXT)
     assert not kinds(before) and {Prefetch, Cursors, Aim, Advance} >= set(kinds(after)) >= {Cursors, Aim, Advance}
     assert isinstance(after.body[0], Cursors)  # of this worker
@@ -43,7 +44,7 @@ def test_large_arrays_come_before_they_are_needed():
 
 def test_a_panel_is_aimed_at_by_the_loop_that_goes_to_the_next():
     """Weights change with n, and m stands outside: the next panel is that of n + 4."""
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):
         _, after = around("prefetch", matmul(m=8, n=8, k=16), "R(n) T(m,2) S(c) T(k,16) U(m,4) V(n,{v})")
     (loop,) = [s for s in statements(after) if isinstance(s, For) and any(isinstance(i, Aim) for i in s.body)]
     (aim,) = [s for s in loop.body if isinstance(s, Aim)]
@@ -52,7 +53,7 @@ def test_a_panel_is_aimed_at_by_the_loop_that_goes_to_the_next():
 
 def test_the_tiles_ask_for_every_line_of_the_next_panels_once():
     """Four panels of n, of 16 x 4 floats each. The first is there when it is needed, the last aims behind W."""
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):
         _, after = around("prefetch", matmul(m=8, n=16, k=16), "R(n) T(m,2) S(c) T(k,16) U(m,4) V(n,{v})")
     found: list[Prefetched] = []
     result(after, ones(after), prefetched=found)
@@ -64,7 +65,7 @@ def test_the_tiles_ask_for_every_line_of_the_next_panels_once():
 
 def test_a_line_of_a_panel_is_the_same_by_any_pointer():
     problem = conv2d(c=5, h=4, w=2, k=8, r=1, s=1, layout="nchw")
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):
         forms = around("walk pointers", pointwise2d(problem), "T(w,2) S(x) T(k,2) S(y) T(c,5) U(k,4) V(w,{v})")
     found: list[list[Prefetched]] = [[], []]
     for form, lines in zip(forms, found):
@@ -85,7 +86,7 @@ def arrays_of(tile):
 
 def planned(kernel):
     """What the model takes for prefetched in a kernel, which must be what every tile asks for."""
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):
         after, plans = dict(kernel.forms())["prefetch"], plan_prefetches(kernel.scheme, kernel.stream)
     tiles = [arrays_of(statement) for statement in walk(after.body) if isinstance(statement, Block)]
     assert tiles and prefetched(plans) == frozenset.intersection(*tiles)

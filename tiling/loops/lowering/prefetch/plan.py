@@ -11,20 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tiling.loops.lowering.nest import Around, nest_of, tiles
-from tiling.loops.lowering.prefetch import (
-    NextOutputs,
-    NextPanel,
-    Piece,
-    Places,
-    next_outputs,
-    next_panel,
-    outputs,
-    pieces,
-    streams_past_l1,
-)
-from tiling.loops.lowering.prefetch_apart import Apart, apart
-from tiling.loops.lowering.prefetch_rows import NextRows, next_rows
-from tiling.loops.lowering.prefetch_weights import NextWeights, next_weights
+from tiling.loops.lowering.prefetch.apart import Apart, apart
+from tiling.loops.lowering.prefetch.limits import Places
+from tiling.loops.lowering.prefetch.next_outputs import NextOutputs, next_outputs
+from tiling.loops.lowering.prefetch.outputs import outputs
+from tiling.loops.lowering.prefetch.panel import NextPanel, next_panel
+from tiling.loops.lowering.prefetch.past_l1 import streams_past_l1
+from tiling.loops.lowering.prefetch.pieces import Piece, pieces
+from tiling.loops.lowering.prefetch.rows import NextRows, next_rows
+from tiling.loops.lowering.prefetch.weights import NextWeights, next_weights
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 

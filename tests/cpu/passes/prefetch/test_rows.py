@@ -13,7 +13,7 @@ from tests.exactness import FAR
 from tests.support.loops.loops import ones, result, statements
 from tests.support.loops.passes import around
 from tiling.loops.language import LINE, Prefetch
-from tiling.loops.lowering.prefetch_plan import plan_prefetches
+from tiling.loops.lowering.prefetch.plan import plan_prefetches
 from tiling.loops.meaning.prefetches import Prefetched
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse
@@ -24,7 +24,7 @@ NAME = "prefetch rows"
 def prefetched_of_x(problem, text):
     """The bytes of X that the pass adds to what is prefetched, in order."""
     found: list[list[Prefetched]] = [[], []]
-    with patch.multiple("tiling.loops.lowering.prefetch", **FAR):
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):
         forms = around(NAME, problem, text)
     for form, prefetched in zip(forms, found):
         result(form, ones(form), prefetched=prefetched)

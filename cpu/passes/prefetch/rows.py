@@ -11,7 +11,7 @@
 
 Such a tile has all columns, so no other tile has brought its rows. Here the next 14 rows have 56 lines, for 64 steps.
 Products of Winograd's algorithm are of this kind, and read V from beyond L2 (docs/decisions/055).
-`tiling.loops.lowering.prefetch_rows` decides.
+`tiling.loops.lowering.prefetch.rows` decides.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from cpu.passes.memory.prefetch_addresses import unrolled
+from cpu.passes.prefetch.addresses import unrolled
 from tiling.loops.index import variable
 from tiling.loops.language import Address, Block, Body, For, If, Kernel, Load, Prefetch, Statement
 from tiling.loops.lowering.nest import position
-from tiling.loops.lowering.prefetch_plan import Plan
-from tiling.loops.lowering.prefetch_rows import NextRows
+from tiling.loops.lowering.prefetch.plan import Plan
+from tiling.loops.lowering.prefetch.rows import NextRows
 from tiling.loops.rewrite import places
 from tiling.loops.walk import with_blocks
 

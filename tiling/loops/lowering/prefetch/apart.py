@@ -12,8 +12,8 @@ from math import prod
 
 from tiling.arrays.access import access_of
 from tiling.loops.language import LINE
-from tiling.loops.lowering import prefetch as limits
 from tiling.loops.lowering.nest import Around, Loop
+from tiling.loops.lowering.prefetch import limits
 from tiling.problem import Problem
 
 
