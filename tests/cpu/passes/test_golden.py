@@ -16,6 +16,8 @@ DEPTHWISE = conv2d(c=8, k=8, groups=8, h=3, w=5, r=3, s=3, padding=1)
 MASKED = fused(conv2d(c=2, h=3, w=4, k=6, r=3, s=3, padding=1), "relu(y + b)")
 KERNELS = {
     "matmul_composed": (matmul(m=5, n=12, k=6), "L(m, 1x2 + 1x3) R(n) S(c) T(k,6) U(m,λ) U(n,1) V(n,4)"),
+    # 1 MB of weights, 64 KB of which one tile reads.
+    "matmul_prefetches": (matmul(m=8, n=64, k=4096), "R(n) R(m) S(c) T(k,4096) U(m,4) V(n,4)"),
     "conv2d_masked_epilogue": (MASKED, "R(k) T(h,3) T(w,2) S(y) T(r,3) T(c,2) U(s,3) U(w,2) V(k,4)"),
     "conv2d_accumulated": (conv2d(c=2, h=2, w=2, k=4, r=1, s=1), "T(c,2) R(k) T(h,2) S(y) U(w,2) V(k,4)"),
     "conv2d_channels_first": (
