@@ -11,7 +11,9 @@ from math import prod
 
 import numpy as np
 
-from tiling.loops.language import LINE, Aim, Kernel
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import LINE
+from tiling.loops.machines import Aim
 from tiling.loops.meaning.memory import NUMPY
 from tiling.loops.walk import bodies, named_buffers, walk
 

@@ -18,7 +18,8 @@ from tiling.arrays.access import access_of
 from tiling.arrays.bias import bias_of
 from tiling.arrays.flat_pixels import passes_gaps
 from tiling.dtypes.products import LANE_BYTES
-from tiling.loops.language import Cursors, Fence, Kernel, Shape
+from tiling.loops.kernel import Kernel
+from tiling.loops.machines import Cursors, Fence, Shape
 from tiling.loops.rewrite import instructions_in
 from tiling.loops.walk import bodies, walk
 from tiling.problem import Problem

@@ -30,7 +30,7 @@ from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from microkernels.tile.microkernel import Microkernel, microkernel_of
 from tiling.arrays.access import access_of
-from tiling.loops.language import Kernel
+from tiling.loops.kernel import Kernel
 from tiling.loops.lowering.show import show
 from tiling.loops.lowering.stream_plan import may_stream
 from tiling.problem import Problem

@@ -5,9 +5,10 @@ Strides have names, X_h for the axis h of X, so an address reads as the element 
 
 from __future__ import annotations
 
+from tiling.loops.buffer import Buffer
 from tiling.loops.c_text import number
 from tiling.loops.index import Index
-from tiling.loops.language import Buffer, Kernel
+from tiling.loops.kernel import Kernel
 from tiling.loops.rewrite import places
 from tiling.loops.walk import named_buffers
 

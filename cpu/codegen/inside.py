@@ -15,7 +15,8 @@ from cpu.passes.forms import product_forms
 from microkernels.tile.forms import Isa
 from tiling.arrays.access import access_of
 from tiling.arrays.bias import stored
-from tiling.loops.language import Aligned, Decide, Do, Kernel, Scratch
+from tiling.loops.kernel import Kernel, Scratch
+from tiling.loops.language import Aligned, Decide, Do
 from tiling.loops.walk import bodies, buffers, walk
 from tiling.problem import Problem
 from tiling.rewrite.copies.im2col import COPY

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 from microkernels.tile.forms import Isa
 from microkernels.tile.lanes import TAIL, lanes_definition, tail_definition
-from tiling.loops.language import Kernel, Mask
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Mask
 from tiling.loops.rewrite import instructions_in
 from tiling.loops.walk import bodies, walk
 

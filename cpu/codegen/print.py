@@ -15,32 +15,28 @@ from textwrap import wrap
 from cpu.codegen import cursors
 from cpu.codegen.indices import in_scratch, stepped
 from cpu.runtime.numbers import ELEMENTS
+from tiling.loops.buffer import Buffer
 from tiling.loops.c_text import number, test
+from tiling.loops.facts.writes import written
 from tiling.loops.index import Index
+from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
     Address,
-    Advance,
-    Aim,
     Alloc,
     Apply,
     Barrier,
     Block,
     Body,
-    Buffer,
     Call,
     ClearFlag,
     Comment,
-    Cursors,
     Decide,
     Define,
     Do,
-    Fence,
     For,
-    Function,
     If,
     Immediate,
     Invoke,
-    Kernel,
     Let,
     Load,
     Mask,
@@ -52,15 +48,13 @@ from tiling.loops.language import (
     Register,
     Seen,
     Set,
-    Shape,
     Statement,
     Store,
     Stride,
-    Tiles,
     View,
 )
+from tiling.loops.machines import Advance, Aim, Cursors, Fence, Shape, Tiles
 from tiling.loops.walk import named_buffers
-from tiling.loops.writes import written
 
 _COMMENT = 115  # characters of a line of a comment
 

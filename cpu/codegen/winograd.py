@@ -22,7 +22,8 @@ from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import winograd_forms, winograd_packing_forms
 from microkernels.tile.forms import Isa
 from microkernels.tile.lanes import TAIL, lanes_definition, tail_definition
-from tiling.loops.language import LINE, Kernel
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import LINE
 from tiling.loops.lowering.show import show
 from tiling.loops.walk import buffers
 from tiling.rewrite.weight_groups import packed_elements, packed_lanes, weight_groups_of

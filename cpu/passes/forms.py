@@ -16,7 +16,8 @@ from cpu.passes.memory.packing import packing
 from cpu.passes.order import PACK_WEIGHTS, PRODUCT, PROGRAM
 from microkernels.tile.forms import Isa
 from tiling.loops.index import ZERO
-from tiling.loops.language import LINE, Address, Aligned, Alloc, Body, Call, Decide, Flag, Function, If, Kernel, Seen
+from tiling.loops.kernel import Function, Kernel
+from tiling.loops.language import LINE, Address, Aligned, Alloc, Body, Call, Decide, Flag, If, Seen
 from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import LOWER, Forms, Pass, forms, names
 from tiling.program.infer import Sized

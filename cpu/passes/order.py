@@ -29,9 +29,9 @@ from cpu.passes.memory.stage_panels import stage_panels
 from cpu.passes.memory.stage_strips import stage_strips
 from cpu.passes.memory.store_lines import store_lines
 from cpu.passes.memory.stream_stores import stream_stores
-from cpu.passes.prefetch.pixels import prefetch_pixels
 from cpu.passes.prefetch.prefetch import prefetch
-from cpu.passes.prefetch.rows import prefetch_rows
+from cpu.passes.prefetch.prefetch_pixels import prefetch_pixels
+from cpu.passes.prefetch.prefetch_rows import prefetch_rows
 from cpu.passes.program.bind_tasks import bind_tasks
 from cpu.passes.program.bound_loops import bound_loops
 from cpu.passes.program.interleave_rows import interleave_rows
@@ -64,7 +64,7 @@ from microkernels.tile.instructions import instructions_of
 from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tiling.arrays.flat_pixels import passes_gaps
 from tiling.dtypes.products import LANE_BYTES
-from tiling.loops.language import Kernel
+from tiling.loops.kernel import Kernel
 from tiling.loops.passes import Pass
 from tiling.loops.walk import is_core, walk
 from tiling.program.dtypes import WIDTH

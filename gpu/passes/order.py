@@ -56,7 +56,7 @@ from gpu.passes.warpgroups.multiply_warpgroups import multiply_warpgroups
 from gpu.passes.warpgroups.share_copies import share_copies
 from gpu.passes.warpgroups.specialise_warps import specialise_warps
 from gpu.passes.warpgroups.store_boxes import store_boxes, stores_boxes
-from tiling.loops.language import Kernel
+from tiling.loops.kernel import Kernel
 from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import Forms, Pass, forms
 from tiling.program.infer import Sized

@@ -11,8 +11,8 @@ from gpu.codegen.emit import TEMPLATES, VERSION
 from gpu.codegen.loops.launches import Launch, ProgramText
 from gpu.runtime.compiler.nvrtc import CompilerMissing
 from gpu.runtime.compiler.program import compile_program, program_cuda_text
+from tiling.loops.buffer import Buffer
 from tiling.loops.c_text import number
-from tiling.loops.language import Buffer
 from tiling.program.dtypes import WIDTH
 
 _ALIGNMENT = 256  # bytes, of each part of a kernel's own memory; cuMemAlloc aligns the whole so

@@ -18,19 +18,7 @@ from microkernels.tile.forms import Isa, Narrow
 from microkernels.tile.lanes import own_loads
 from tiling.dtypes.products import DTYPE_BYTES, LANE_BYTES, SUM_DTYPE, WORD
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
-from tiling.loops.language import (
-    Apply,
-    Body,
-    For,
-    If,
-    Inside,
-    Instruction,
-    Load,
-    Number,
-    Read,
-    Store,
-    Value,
-)
+from tiling.loops.language import Apply, Body, For, If, Inside, Instruction, Load, Number, Read, Store, Value
 
 # A vector type of the compiler, without an instruction set, need not be a register.
 _OWN = """\

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from microkernels.tile.forms import Isa, Matrix
 from microkernels.tile.instructions import literal
 from tiling.dtypes.products import SUM_DTYPE
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
-from tiling.loops.language import Alloc, Apply, Body, Buffer, For, Instruction, Load, Number, Statement, Store, Value
+from tiling.loops.language import Alloc, Apply, Body, For, Instruction, Load, Number, Statement, Store, Value
 
 _ROW, _AT, _WORD = variable("row"), variable("at"), variable("word")
 

@@ -16,13 +16,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tiling.loops.index import Index, Range, applied, constant
+from tiling.loops.buffer import Buffer
+from tiling.loops.index import Index
 
 # The number of this thread, from 0, and how many threads the team has that runs the kernel.
 THREAD, THREADS = "thread", "threads"
 LINE = 64  # bytes of a cache line
-MBARRIER = "mbarrier"  # the dtype of a buffer of them
-PACKED = ("packed",)  # the axes of a buffer whose numbers lie in the order in which loops read them
 
 # --- values -----------------------------------------------------------------------------------------------------------
 
@@ -175,53 +174,6 @@ class Aligned:
 Condition = Inside | Flag | Aligned
 
 # --- statements -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Buffer:
-    """An array: its shape, row-major, its dtype, and the memory that it lies in.
-
-    axes: a name for each axis, for readers. memory: "global"; "shared" by the workers of a GPU's block; a worker's
-    "own"; "stack", of a function while it runs; "registers"; or "tile", a tile register whose shape `Shape` has set.
-
-    extents: indices over the kernel's numbers, where the extents are known only when the kernel runs. `shape` then has
-    the largest extents. Empty: `shape` has the extents.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    axes: tuple[str, ...]
-    dtype: str = "f32"
-    memory: str = "global"
-    extents: tuple[Index, ...] = ()
-
-    @property
-    def packed(self) -> bool:
-        """Whether it holds whole vectors in the order in which loops read them, so that no axis is left."""
-        return self.axes == PACKED
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Elements between neighbours along each axis."""
-        strides, elements = [], 1
-        for extent in reversed(self.shape):
-            strides.append(elements)
-            elements *= extent
-        return tuple(reversed(strides))
-
-    @property
-    def sizes(self) -> tuple[Index, ...]:
-        """The extent of each axis, fixed or known only when the kernel runs."""
-        return self.extents or tuple(map(constant, self.shape))
-
-    @property
-    def steps(self) -> tuple[Index, ...]:
-        """Elements between neighbours along each axis, also where extents are known only when the kernel runs."""
-        steps, elements = [], constant(1)
-        for extent in reversed(self.sizes):
-            steps.append(elements)
-            elements = applied("*", elements, extent)
-        return tuple(reversed(steps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,187 +372,6 @@ class Prefetch:
 
 
 @dataclass(frozen=True, slots=True)
-class Cursors:
-    """From here on this worker has cursors of its own. They begin at their end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Aim:
-    """Sets a cursor to a place in an array. Its end lies so many elements further."""
-
-    cursor: str
-    address: Address
-    elements: Index
-
-
-@dataclass(frozen=True, slots=True)
-class Advance:
-    """Prefetches the cache line at a cursor into L2 and moves the cursor to the next line. At its end it stays."""
-
-    cursor: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tiles:
-    """From here on this worker has tile registers. They begin without shapes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Gives all tile registers of this worker the shapes of these buffers. Their contents are lost.
-
-    name: the name of the set of shapes.
-    """
-
-    name: str
-    registers: tuple[Buffer, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fence:
-    """The compiler moves no access to memory across it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """An asynchronous copy of `count` neighbouring elements. It is complete after a `Wait` for its `Commit`.
-
-    conditions: where they do not all hold, the copy writes zeros and reads nothing.
-    """
-
-    target: Address
-    source: Address
-    count: int
-    conditions: tuple[Condition, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """Makes the copies since the last commit a group."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Waits until all but the last `pending` groups of copies are complete."""
-
-    pending: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """Windows along an axis of an image. They begin at pixel `first`, and each `step` pixels after the one before.
-
-    tap: the pixel of each window, counted from its first one.
-    """
-
-    tap: Index
-    first: int
-    step: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class CopyBox:
-    """The copy engine of a GPU brings a box of an array: its elements lie one after the other from `target` on.
-
-    source: where the box begins; elements outside of the array are zeros. extents: the box's along each axis of the
-    array. barrier: counts the bytes that have come. function: what each element goes through; "" for none. swizzled:
-    whether chunk c of 16 bytes of row r, of 128 bytes, lies where c ^ r % 8 would. joined: so many axes of the array
-    before the last one count as one.
-    windows: where it has some, the array holds images, with axes for images, for each of `windows`, and for channels.
-    Then the box is a pixel of each of extents[0] windows, in their order, and `source` is where the first one begins.
-    blocks: how many blocks of the cluster, from the first on, get the box at the same place and count it at their own
-    mbarrier; 0 for this block alone.
-    """
-
-    target: Address
-    source: Address
-    extents: tuple[int, ...]
-    barrier: Address
-    function: str = ""
-    swizzled: bool = False
-    windows: tuple[Windows, ...] = ()
-    blocks: int = 0
-    joined: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class StoreBox:
-    """The copy engine of a GPU stores a box to an array. It may read it until a `WaitStores` for it is over.
-
-    target: where the box begins; elements outside of the array are not stored. source: where its elements lie, one
-    after the other. The others are as for `CopyBox`.
-    """
-
-    target: Address
-    source: Address
-    extents: tuple[int, ...]
-    joined: int = 1
-    swizzled: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class WaitStores:
-    """Waits until the copy engine has read all but this thread's last `pending` boxes that it stores."""
-
-    pending: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Open:
-    """Makes an mbarrier. A phase of it ends after `arrivals` arrivals, once all expected bytes have come."""
-
-    barrier: Address
-    arrivals: int
-
-
-@dataclass(frozen=True, slots=True)
-class Arrive:
-    """Arrives at an mbarrier. The phase ends only after so many more bytes of copies.
-
-    rank: the number in the cluster of the block whose mbarrier it is; None for that of this block.
-    """
-
-    barrier: Address
-    bytes: int = 0
-    rank: Index | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Await:
-    """Waits until this phase of an mbarrier, counted from 0, has ended. Phases below 0 have."""
-
-    barrier: Address
-    phase: Index
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """The first `warps` warps of a block run `body`; those behind them run `otherwise` meanwhile.
-
-    Only mbarriers order the two.
-    """
-
-    warps: int
-    body: Body
-    otherwise: Body
-
-
-@dataclass(frozen=True, slots=True)
-class Take:
-    """`name` is how often a counter in memory was taken before, until the end of the block. It counts to `count - 1`,
-    then begins again at 0.
-
-    One worker takes it for its group. A group that takes the counter later, and then waits, sees what this group did
-    before it waited and took it.
-    """
-
-    name: str
-    counter: Address
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
 class Barrier:
     """Every worker of this kind waits here for the others of its group: a block for those of its cluster."""
 
@@ -618,6 +389,11 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class OfMachine:
+    """A statement that only some machines have: one of `tiling.loops.machines`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Comment:
     """A line for readers of any form, printed text included."""
 
@@ -625,68 +401,7 @@ class Comment:
 
 
 Statement = (
-    Alloc | For | If | Block | StagedPart | Team | Store | Let | Set | Define | Read | Decide | RaiseFlag
-    | ClearFlag | View | Seen | Move | Do | Prefetch | Cursors | Aim | Advance | Tiles | Shape | Fence | Copy
-    | Commit | Wait | CopyBox | StoreBox | WaitStores | Open | Arrive | Await | Beside | Take | Barrier | Call | Comment
+    Alloc | For | If | Block | StagedPart | Team | Store | Let | Set | Define | Read | Decide | RaiseFlag | ClearFlag
+    | View | Seen | Move | Do | Prefetch | Barrier | Call | Comment | OfMachine
 )  # fmt: skip
 Body = tuple[Statement, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """Part of a kernel with a name. views: the name of each parameter inside, and the kernel's array that it shows.
-
-    cursors: the cursors of the calling worker that the function advances. apart: no two views show the same memory.
-    outlined: a compiler must not inline it.
-    """
-
-    name: str
-    views: tuple[tuple[str, str], ...]
-    numbers: tuple[str, ...]
-    flags: tuple[str, ...]
-    body: Body
-    cursors: tuple[str, ...] = ()
-    comment: str = ""
-    apart: bool = False
-    outlined: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Scratch:
-    """Bytes of memory that a call needs while it runs: `shared` by all threads, followed by `own` for each thread."""
-
-    shared: Index
-    own: Index
-
-    def bytes(self, threads: int) -> Index:
-        """The bytes of a call of so many threads."""
-        return self.shared + self.own * threads
-
-
-NO_SCRATCH = Scratch(constant(0), constant(0))
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """A kernel: its arrays in the order of the arguments, the functions that it calls, and what it does.
-
-    arrays: inputs and outputs. A pass may change them: where weights are packed ahead, the caller hands over the packed
-    copy. numbers: (name, largest value) of each extent that the caller hands over, at least 1.
-    scratch: memory that the caller hands over once buffers have a place in it.
-    barriers: whether a pass has placed barriers. If so, the workers of a block wait for each other only there. Else
-    they wait at the end of every loop over workers.
-    shapes: whether a pass has set the shapes of tile registers. Else each has the shape of its `Alloc`.
-    """
-
-    arrays: tuple[Buffer, ...]
-    body: Body
-    functions: tuple[Function, ...] = ()
-    numbers: tuple[tuple[str, int], ...] = ()
-    scratch: Scratch = NO_SCRATCH
-    barriers: bool = False
-    shapes: bool = False
-
-    @property
-    def ranges(self) -> dict[str, Range]:
-        """The values that each number may have."""
-        return {name: (1, most) for name, most in self.numbers}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from tiling.loops.language import Kernel
+from tiling.loops.kernel import Kernel
 
 LOWER = "lower"  # the name of the first form, which no pass has changed
 Facts = TypeVar("Facts")  # what the passes of a list need to know beside the loops

@@ -9,18 +9,13 @@ from typing import TypeVar
 from tiling.loops.index import Index
 from tiling.loops.language import (
     Address,
-    Aim,
     Alloc,
     Apply,
-    Arrive,
-    Await,
     Block,
     Body,
     Call,
     Choose,
     Condition,
-    Copy,
-    CopyBox,
     Decide,
     Define,
     Do,
@@ -33,7 +28,6 @@ from tiling.loops.language import (
     Load,
     Mask,
     Move,
-    Open,
     Operand,
     Position,
     Prefetch,
@@ -42,13 +36,12 @@ from tiling.loops.language import (
     StagedPart,
     Statement,
     Store,
-    StoreBox,
     Stride,
-    Take,
     Team,
     Value,
     View,
 )
+from tiling.loops.machines import Aim, Arrive, Await, Copy, CopyBox, Open, StoreBox, Take
 from tiling.loops.walk import inside, walk, with_blocks
 
 Kind = TypeVar("Kind", bound=Operand)  # an address stays an address, a value becomes another value

@@ -5,20 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tiling.loops.language import (
-    Alloc,
-    Beside,
-    Block,
-    Body,
-    Buffer,
-    For,
-    If,
-    Kernel,
-    Seen,
-    StagedPart,
-    Statement,
-    Team,
-)
+from tiling.loops.buffer import Buffer
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Block, Body, For, If, Seen, StagedPart, Statement, Team
+from tiling.loops.machines import Beside
 
 WITH_BLOCKS = (For, If, Beside, Block, StagedPart, Team)  # the statements that have other ones inside
 

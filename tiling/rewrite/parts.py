@@ -16,28 +16,14 @@ from fractions import Fraction
 from math import prod
 
 from tiling.arrays.access import access_of
+from tiling.loops.buffer import Buffer
+from tiling.loops.facts.sums import sum_of
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
-from tiling.loops.language import (
-    Address,
-    Alloc,
-    Body,
-    Buffer,
-    Call,
-    For,
-    Function,
-    If,
-    Inside,
-    Kernel,
-    Let,
-    Load,
-    Register,
-    Statement,
-    Store,
-)
+from tiling.loops.kernel import Function, Kernel
+from tiling.loops.language import Address, Alloc, Body, Call, For, If, Inside, Let, Load, Register, Statement, Store
 from tiling.loops.lowering.arrays import arrays
 from tiling.loops.lowering.epilogue import epilogue_of
 from tiling.loops.rewrite import with_buffers
-from tiling.loops.sums import sum_of
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import SchemeError, Tile

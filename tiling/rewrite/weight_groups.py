@@ -16,8 +16,9 @@ from math import prod
 
 from tiling.arrays.access import access_of
 from tiling.dtypes.products import OPERAND_DTYPES
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, Index
-from tiling.loops.language import Buffer, Inside
+from tiling.loops.language import Inside
 from tiling.loops.lowering.arrays import axes_of, words_per_group
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import dot_group_of, numbers_per_lane, pixel_of_windows, scheme_in_dot_groups

@@ -28,7 +28,8 @@ from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from microkernels.tile.lanes import lanes_definition
 from tiling.loops.index import Index, applied, constant
-from tiling.loops.language import Define, For, Invoke, Kernel, Mask
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Define, For, Invoke, Mask
 from tiling.loops.listing import listing
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from cpu.passes.forms import program_forms
 from microkernels.tile.forms import Isa
-from tiling.loops.language import Alloc, For, Kernel
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, For
 from tiling.loops.walk import walk
 from tiling.program.dtypes import WIDTH
 from tiling.program.infer import Sized

@@ -18,7 +18,9 @@ from cpu.codegen.print import Printer
 from cpu.codegen.program.functions import BEFORE, COMPARED, INFIX, Definitions, c_name
 from cpu.passes.program.lanes.instructions import literal
 from cpu.runtime.numbers import ELEMENTS
+from tiling.loops.buffer import Buffer
 from tiling.loops.c_text import number
+from tiling.loops.facts.values import dtype_of
 from tiling.loops.index import LANE, Index, constant
 from tiling.loops.language import (
     LINE,
@@ -26,7 +28,6 @@ from tiling.loops.language import (
     Alloc,
     Apply,
     Body,
-    Buffer,
     Invoke,
     Let,
     Load,
@@ -39,7 +40,6 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.values import dtype_of
 from tiling.loops.walk import walk
 
 _TIGHT = {"*": 4, "/": 4, "+": 3, "-": 3, "&": 2, "|": 1}

@@ -14,7 +14,8 @@ from dataclasses import replace
 from math import prod
 
 from tiling.loops.index import ZERO, applied, constant, variable
-from tiling.loops.language import Body, Define, For, Kernel, Statement, Team
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, Define, For, Statement, Team
 
 WORKER = "worker"
 

@@ -11,19 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tiling.loops.index import Index, Part, Range
-from tiling.loops.language import (
-    THREAD,
-    THREADS,
-    Body,
-    Call,
-    Condition,
-    Define,
-    For,
-    If,
-    Inside,
-    Kernel,
-    Statement,
-)
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import THREAD, THREADS, Body, Call, Condition, Define, For, If, Inside, Statement
 from tiling.loops.quotients import MOST, from_zero, values_of
 from tiling.loops.rewrite import with_own_indices
 from tiling.loops.walk import with_blocks

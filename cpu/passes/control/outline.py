@@ -19,9 +19,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tiling.loops.index import Index
+from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
     Address,
-    Advance,
     Alloc,
     Block,
     Body,
@@ -29,9 +29,7 @@ from tiling.loops.language import (
     Define,
     Flag,
     For,
-    Function,
     If,
-    Kernel,
     Load,
     Operand,
     Statement,
@@ -39,6 +37,7 @@ from tiling.loops.language import (
     View,
 )
 from tiling.loops.lowering.tile import FIRST, LAST
+from tiling.loops.machines import Advance
 from tiling.loops.rewrite import places, with_values
 from tiling.loops.walk import buffers, inside, walk, with_blocks
 

@@ -18,22 +18,11 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from cpu.passes.control.share_threads import FIRST_THREAD
-from tiling.loops.language import (
-    THREAD,
-    Alloc,
-    Barrier,
-    Body,
-    Decide,
-    For,
-    Function,
-    If,
-    Kernel,
-    Seen,
-    Statement,
-)
-from tiling.loops.spans import Spans, overlap, spans_of
+from tiling.loops.facts.spans import Spans, overlap, spans_of
+from tiling.loops.facts.writes import Effects, effects_of, loaded_from, shown_by, stored_to, with_memory
+from tiling.loops.kernel import Function, Kernel
+from tiling.loops.language import THREAD, Alloc, Barrier, Body, Decide, For, If, Seen, Statement
 from tiling.loops.walk import bodies, walk
-from tiling.loops.writes import Effects, effects_of, loaded_from, shown_by, stored_to, with_memory
 
 _BARRIER = Barrier("core")
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tiling.loops.index import ZERO, Index, applied, variable
+from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
     THREAD,
     THREADS,
@@ -26,10 +27,8 @@ from tiling.loops.language import (
     Decide,
     Define,
     For,
-    Function,
     If,
     Inside,
-    Kernel,
     Let,
     Load,
     Read,

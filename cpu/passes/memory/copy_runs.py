@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tiling.loops.index import LANE, ZERO, constant, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Address,
     Apply,
@@ -23,7 +24,6 @@ from tiling.loops.language import (
     For,
     Instruction,
     Invoke,
-    Kernel,
     Load,
     Number,
     Operand,

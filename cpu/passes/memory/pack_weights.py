@@ -17,21 +17,10 @@ from math import prod
 from typing import TypeGuard
 
 from tiling.arrays.access import access_of
+from tiling.loops.buffer import PACKED, Buffer
 from tiling.loops.index import ZERO, Index, variable
-from tiling.loops.language import (
-    PACKED,
-    Body,
-    Buffer,
-    Condition,
-    For,
-    If,
-    Inside,
-    Kernel,
-    Load,
-    Operand,
-    Statement,
-    Store,
-)
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, Condition, For, If, Inside, Load, Operand, Statement, Store
 from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import parts_of, with_values
 from tiling.loops.walk import with_blocks

@@ -23,20 +23,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cpu.passes.memory.pack_weights import WEIGHTS
+from tiling.loops.buffer import PACKED as PACKED_AXES
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant, variable
-from tiling.loops.language import PACKED as PACKED_AXES
-from tiling.loops.language import (
-    Body,
-    Buffer,
-    For,
-    If,
-    Inside,
-    Kernel,
-    Load,
-    Number,
-    Statement,
-    Store,
-)
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, For, If, Inside, Load, Number, Statement, Store
 from tiling.loops.rewrite import parts_of
 from tiling.loops.walk import inside
 from tiling.rewrite.weight_groups import WeightGroups

@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, applied, constant, variable
-from tiling.loops.language import LINE, THREAD, Alloc, Body, Buffer, Kernel, Scratch, Statement, Team
+from tiling.loops.kernel import Kernel, Scratch
+from tiling.loops.language import LINE, THREAD, Alloc, Body, Statement, Team
 from tiling.loops.walk import inside, is_core, with_blocks
 
 

@@ -23,13 +23,13 @@ from functools import partial
 from math import prod
 
 from tiling.arrays.access import access_of
+from tiling.loops.buffer import PACKED, Buffer
 from tiling.loops.index import ZERO, Index, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
-    PACKED,
     Alloc,
     Block,
     Body,
-    Buffer,
     ClearFlag,
     Comment,
     Condition,
@@ -38,7 +38,6 @@ from tiling.loops.language import (
     For,
     If,
     Inside,
-    Kernel,
     Load,
     Number,
     Operand,

@@ -15,19 +15,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tiling.dtypes.products import OPERAND_DTYPES
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO
-from tiling.loops.language import (
-    Address,
-    Alloc,
-    Body,
-    Buffer,
-    Call,
-    Kernel,
-    Load,
-    Operand,
-    StagedPart,
-    Statement,
-)
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Alloc, Body, Call, Load, Operand, StagedPart, Statement
 from tiling.loops.lowering.arrays import arrays
 from tiling.loops.rewrite import with_values
 from tiling.loops.walk import walk, with_blocks

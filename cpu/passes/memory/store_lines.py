@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from microkernels.tile.instructions import Instructions, NarrowStores
-from tiling.loops.language import Address, Body, Do, Instruction, Invoke, Kernel, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Body, Do, Instruction, Invoke, Statement
 from tiling.loops.walk import with_blocks
 
 

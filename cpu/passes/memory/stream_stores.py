@@ -23,21 +23,8 @@ from dataclasses import replace
 
 from microkernels.tile.instructions import Instructions, NarrowStores
 from tiling.dtypes.products import LANE_BYTES
-from tiling.loops.language import (
-    Aligned,
-    Block,
-    Body,
-    Call,
-    Decide,
-    Do,
-    Flag,
-    Function,
-    If,
-    Instruction,
-    Invoke,
-    Kernel,
-    Statement,
-)
+from tiling.loops.kernel import Function, Kernel
+from tiling.loops.language import Aligned, Block, Body, Call, Decide, Do, Flag, If, Instruction, Invoke, Statement
 from tiling.loops.walk import for_each_worker, walk, with_blocks
 
 STREAM = "stream"

@@ -11,12 +11,14 @@ from math import prod
 
 from cpu.passes.prefetch.addresses import Step, unrolled
 from tiling.arrays.access import access_of
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
-from tiling.loops.language import Address, Advance, Aim, Body, Buffer, If, Inside, Load, Statement
+from tiling.loops.language import Address, Body, If, Inside, Load, Statement
 from tiling.loops.lowering.arrays import in_words, shape_of, words_per_group
 from tiling.loops.lowering.nest import position, positions
 from tiling.loops.lowering.prefetch.pieces import Piece, strip_around
 from tiling.loops.lowering.prefetch.plan import Plan
+from tiling.loops.machines import Advance, Aim
 from tiling.loops.rewrite import places
 from tiling.problem import Problem
 from tiling.rewrite.copies.laid_out import row_of

@@ -22,8 +22,10 @@ from dataclasses import dataclass, replace
 
 from cpu.passes.prefetch.cursors import Aims
 from cpu.passes.prefetch.in_tiles import with_prefetches
-from tiling.loops.language import Block, Body, Cursors, For, If, Kernel, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Block, Body, For, If, Statement
 from tiling.loops.lowering.prefetch.plan import Plan
+from tiling.loops.machines import Cursors
 from tiling.loops.walk import for_each_worker, walk, with_blocks
 from tiling.problem import Problem
 

@@ -18,9 +18,10 @@ from functools import reduce
 from math import prod
 
 from cpu.passes.control.bind_cores import WORKER
+from tiling.loops.facts.nests import chain, most_trips, trips
 from tiling.loops.index import ZERO, Index, Range, applied, constant, variable
-from tiling.loops.language import Alloc, Body, Define, For, Kernel, Load, Statement, Store
-from tiling.loops.nests import chain, most_trips, trips
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Body, Define, For, Load, Statement, Store
 from tiling.loops.rewrite import operands_of, parts_of, places
 from tiling.loops.walk import inside
 

@@ -12,7 +12,8 @@ from dataclasses import replace
 from math import lcm
 
 from tiling.loops.index import Index, applied, variable
-from tiling.loops.language import Body, For, Kernel
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, For
 from tiling.loops.walk import walk, with_blocks
 
 

@@ -21,10 +21,11 @@ from math import prod
 
 from cpu.passes.program.bind_tasks import work
 from cpu.passes.program.jam_vectors import Jammed, in_runs, is_known, names_inside, together
+from tiling.loops.facts.lanes import crosses_lanes
+from tiling.loops.facts.nests import independent
 from tiling.loops.index import ZERO, Range
-from tiling.loops.lanes import crosses_lanes
-from tiling.loops.language import Alloc, Apply, Block, Body, For, Invoke, Kernel, Let, Load, Read, Statement, Store
-from tiling.loops.nests import independent
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Apply, Block, Body, For, Invoke, Let, Load, Read, Statement, Store
 from tiling.loops.rewrite import conditions_of, operands_of, parts_of
 from tiling.loops.walk import walk, with_blocks
 

@@ -20,22 +20,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from cpu.passes.program.jam_vectors import MOST, Jammed, in_runs, is_known, names_inside, together
+from tiling.loops.buffer import Buffer
+from tiling.loops.facts.nests import independent, most_trips
 from tiling.loops.index import Range
-from tiling.loops.language import (
-    Alloc,
-    Block,
-    Body,
-    Buffer,
-    For,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Read,
-    Statement,
-    Store,
-)
-from tiling.loops.nests import independent, most_trips
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Block, Body, For, If, Let, Load, Read, Statement, Store
 from tiling.loops.rewrite import conditions_of, operands_of, parts_of
 from tiling.loops.walk import buffers_of, walk, with_blocks
 

@@ -20,23 +20,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cpu.passes.program.bound_loops import reaching
+from tiling.loops.facts.nests import independent
 from tiling.loops.index import ZERO, Index, Range, variable
-from tiling.loops.language import (
-    Alloc,
-    Apply,
-    Body,
-    For,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Operand,
-    Read,
-    Register,
-    Statement,
-    Store,
-)
-from tiling.loops.nests import independent
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Apply, Body, For, If, Let, Load, Operand, Read, Register, Statement, Store
 from tiling.loops.rewrite import substituted, with_values
 from tiling.loops.walk import walk, with_blocks
 

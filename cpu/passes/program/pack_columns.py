@@ -23,8 +23,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import gcd
 
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, Index, constant
-from tiling.loops.language import Address, Alloc, Body, Buffer, For, Kernel, Load, Operand, Statement, Store
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Alloc, Body, For, Load, Operand, Statement, Store
 from tiling.loops.rewrite import operands_of, parts_of, with_own_values
 from tiling.loops.walk import inside, walk, with_blocks
 

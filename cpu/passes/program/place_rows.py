@@ -10,7 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from tiling.loops.language import Alloc, Body, Buffer, Kernel, Statement
+from tiling.loops.buffer import Buffer
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Body, Statement
 from tiling.loops.walk import walk, with_blocks
 from tiling.program.dtypes import WIDTH
 

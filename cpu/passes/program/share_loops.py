@@ -17,9 +17,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import takewhile
 
+from tiling.loops.buffer import Buffer
+from tiling.loops.facts.nests import independent
 from tiling.loops.index import Index
-from tiling.loops.language import Alloc, Body, Buffer, For, Kernel, Let, Load, Operand, Read, Register, Statement, Store
-from tiling.loops.nests import independent
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Body, For, Let, Load, Operand, Read, Register, Statement, Store
 from tiling.loops.rewrite import operands_of, parts_of, with_values
 from tiling.loops.walk import walk, with_blocks
 

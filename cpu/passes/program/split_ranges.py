@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from tiling.loops.index import ZERO, Range, constant, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Apply,
     Body,
@@ -22,7 +23,6 @@ from tiling.loops.language import (
     Condition,
     For,
     Inside,
-    Kernel,
     Number,
     Operand,
     Position,

@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tiling.loops.language import Body, Buffer, For, Kernel, Load, Store
-from tiling.loops.nests import chain
+from tiling.loops.buffer import Buffer
+from tiling.loops.facts.nests import chain
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, For, Load, Store
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import buffers_of, with_blocks
 from tiling.program.dtypes import WIDTH

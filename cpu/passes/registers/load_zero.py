@@ -16,7 +16,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from microkernels.tile.instructions import Instructions
-from tiling.loops.language import Block, Body, Do, Invoke, Kernel, Let, Operand, Register, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Block, Body, Do, Invoke, Let, Operand, Register, Statement
 from tiling.loops.rewrite import with_operands
 from tiling.loops.walk import with_blocks
 

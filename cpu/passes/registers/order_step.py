@@ -30,16 +30,14 @@ from cpu.passes.registers.products import (
     stands_for,
 )
 from tiling.loops.index import LANE, constant
+from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
     Alloc,
     Block,
     Body,
     Do,
-    Fence,
-    Function,
     Immediate,
     Invoke,
-    Kernel,
     Let,
     Load,
     Operand,
@@ -49,6 +47,7 @@ from tiling.loops.language import (
     View,
 )
 from tiling.loops.lowering.tile import ACCUMULATORS
+from tiling.loops.machines import Fence
 from tiling.loops.rewrite import parts_of
 from tiling.loops.walk import buffers, walk, with_blocks
 

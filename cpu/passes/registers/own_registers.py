@@ -13,19 +13,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from microkernels.tile.instructions import Instructions
-from tiling.loops.language import (
-    Address,
-    Body,
-    Do,
-    Function,
-    Invoke,
-    Kernel,
-    Let,
-    Register,
-    Set,
-    Statement,
-    Value,
-)
+from tiling.loops.kernel import Function, Kernel
+from tiling.loops.language import Address, Body, Do, Invoke, Let, Register, Set, Statement, Value
 from tiling.loops.walk import with_blocks
 
 

@@ -13,19 +13,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tiling.loops.language import (
-    Alloc,
-    Body,
-    Buffer,
-    Kernel,
-    Let,
-    Load,
-    Operand,
-    Register,
-    Set,
-    Statement,
-    Store,
-)
+from tiling.loops.buffer import Buffer
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Body, Let, Load, Operand, Register, Set, Statement, Store
 from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import with_operands, with_values
 from tiling.loops.walk import with_blocks

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tiling.loops.index import ZERO, Index
-from tiling.loops.language import Address, Body, For, Kernel, Load, Operand, Statement, View
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Body, For, Load, Operand, Statement, View
 from tiling.loops.rewrite import places, with_own_values
 from tiling.loops.walk import with_blocks
 

@@ -20,7 +20,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tiling.loops.index import LANE, Index, Part, applied, variable
-from tiling.loops.language import Body, For, Kernel, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, For, Statement
 from tiling.loops.rewrite import substituted
 from tiling.loops.walk import with_blocks
 

@@ -29,22 +29,21 @@ from microkernels.tile.matrix import Registers, Run, registers_of, runs_of
 from microkernels.tile.matrix_instructions import MatrixInstructions
 from tiling.arrays.access import access_of
 from tiling.dtypes.products import LANE_BYTES
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant
+from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
     Address,
     Alloc,
     Block,
     Body,
-    Buffer,
     Do,
     Flag,
     For,
-    Function,
     If,
     Inside,
     Instruction,
     Invoke,
-    Kernel,
     Load,
     Number,
     Operand,

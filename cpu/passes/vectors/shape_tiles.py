@@ -15,7 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from microkernels.tile.matrix_instructions import MatrixInstructions
-from tiling.loops.language import Alloc, Body, Buffer, Call, Do, Function, If, Invoke, Kernel, Shape, Statement, Tiles
+from tiling.loops.buffer import Buffer
+from tiling.loops.kernel import Function, Kernel
+from tiling.loops.language import Alloc, Body, Call, Do, If, Invoke, Statement
+from tiling.loops.machines import Shape, Tiles
 from tiling.loops.walk import for_each_worker, walk, with_blocks
 
 Shapes = tuple[Buffer, ...]

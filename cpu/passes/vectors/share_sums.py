@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from tiling.loops.language import Body, Kernel, Let, Statement
-from tiling.loops.sums import Terms, sum_of, terms_of
+from tiling.loops.facts.sums import Terms, sum_of, terms_of
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, Let, Statement
 from tiling.loops.walk import with_blocks
 
 

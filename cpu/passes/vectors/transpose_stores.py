@@ -19,19 +19,19 @@ from math import prod
 
 from microkernels.tile.instructions import transpose_instruction
 from microkernels.tile.transpose import Rows, blocks
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, Index, constant, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Address,
     Alloc,
     Block,
     Body,
-    Buffer,
     Do,
     For,
     If,
     Inside,
     Invoke,
-    Kernel,
     Load,
     Number,
     Operand,

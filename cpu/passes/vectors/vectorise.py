@@ -22,7 +22,9 @@ from typing import TypeGuard
 
 from cpu.passes.vectors.exchange_lanes import exchange_of
 from microkernels.tile.instructions import Instructions, NarrowStores, at, epilogue_instruction, words_instruction
+from tiling.loops.facts.sums import terms_of
 from tiling.loops.index import ZERO, Index
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Address,
     Alloc,
@@ -35,7 +37,6 @@ from tiling.loops.language import (
     Inside,
     Instruction,
     Invoke,
-    Kernel,
     Let,
     Load,
     Mask,
@@ -48,7 +49,6 @@ from tiling.loops.language import (
 )
 from tiling.loops.meaning.functions import PRODUCTS
 from tiling.loops.rewrite import parts_of, with_operands
-from tiling.loops.sums import terms_of
 from tiling.loops.walk import buffers, walk, with_blocks
 
 

@@ -17,8 +17,10 @@ from gpu.passes.facts.accesses import moved
 from gpu.passes.facts.reading import flat
 from gpu.passes.facts.workers import launches
 from gpu.passes.order import copy_forms
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
-from tiling.loops.language import Buffer, Choose, For, Inside, Kernel, Load, Number, Statement, Store
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Choose, For, Inside, Load, Number, Statement, Store
 from tiling.loops.rewrite import with_buffers
 
 _ROOM = "copied"

@@ -28,10 +28,12 @@ from gpu.passes.facts.workers import (
 from gpu.passes.memory.allocate_shared import shared_bytes
 from gpu.passes.order import program_forms
 from gpu.passes.values.guard_gathers import REPORT
-from tiling.loops.language import Alloc, Buffer, Do, For, Kernel
+from tiling.loops.buffer import Buffer
+from tiling.loops.facts.writes import stored_to
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Do, For
 from tiling.loops.listing import listing
 from tiling.loops.walk import buffers_of, walk
-from tiling.loops.writes import stored_to
 from tiling.program.infer import Sized
 
 _NUMBER_OF = {BLOCK: "block_number()", WARP: "warp_number()", THREAD: "thread_number()", MEMBER: "member_number()"}

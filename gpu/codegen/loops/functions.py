@@ -11,7 +11,8 @@ from math import isinf, isnan
 
 from tiling.dtypes.formats import COMPUTED, FLOATS, WIDENED
 from tiling.dtypes.products import DTYPE_BYTES, GPU_DTYPES, LANE_BYTES, word_of
-from tiling.loops.language import MBARRIER, Number
+from tiling.loops.language import Number
+from tiling.loops.machines import MBARRIER
 from tiling.text.numbers import shortest
 
 # The type of an element in memory, and its type as a value: a narrow float becomes an f32.

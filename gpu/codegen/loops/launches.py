@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index
-from tiling.loops.language import Buffer
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,10 @@ from math import prod
 
 from gpu.codegen.copies.tensor_map import Pixels, TensorMap
 from gpu.passes.facts.reading import WIDTH
-from tiling.loops.language import Body, Buffer, CopyBox, Kernel, StoreBox, Windows
+from tiling.loops.buffer import Buffer
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body
+from tiling.loops.machines import CopyBox, StoreBox, Windows
 from tiling.loops.walk import walk
 
 

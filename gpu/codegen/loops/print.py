@@ -15,23 +15,18 @@ from dataclasses import dataclass, replace
 from gpu.codegen.loops.functions import STORED, VALUE, applied, bare, literal
 from gpu.passes.facts.reading import WIDTH, flat
 from gpu.passes.facts.workers import MEMBER, THREAD, WARP, WARP_SIZE, WORKERS
+from tiling.loops.buffer import Buffer
 from tiling.loops.c_text import number, test
+from tiling.loops.facts.values import dtype_of
 from tiling.loops.index import ZERO, Index, variable
 from tiling.loops.language import (
     Address,
     Alloc,
     Apply,
-    Arrive,
-    Await,
     Barrier,
-    Beside,
     Body,
-    Buffer,
     Choose,
     Comment,
-    Commit,
-    Copy,
-    CopyBox,
     Define,
     Do,
     For,
@@ -40,19 +35,14 @@ from tiling.loops.language import (
     Let,
     Load,
     Number,
-    Open,
     Operand,
     Position,
     Read,
     Register,
     Statement,
     Store,
-    StoreBox,
-    Take,
-    Wait,
-    WaitStores,
 )
-from tiling.loops.values import dtype_of
+from tiling.loops.machines import Arrive, Await, Beside, Commit, Copy, CopyBox, Open, StoreBox, Take, Wait, WaitStores
 
 _BARRIERS = {
     "block": ["cluster_arrive();", "cluster_wait();"],

@@ -7,22 +7,19 @@ from itertools import chain, count
 from math import prod
 
 from tiling.dtypes.formats import FORMATS
+from tiling.loops.buffer import Buffer
+from tiling.loops.facts.nests import most_trips
 from tiling.loops.index import Index, Range, applied, constant
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
-    MBARRIER,
     Address,
     Alloc,
-    Await,
     Body,
-    Buffer,
     Choose,
-    Copy,
-    CopyBox,
     Define,
     For,
     If,
     Inside,
-    Kernel,
     Let,
     Load,
     Position,
@@ -30,9 +27,8 @@ from tiling.loops.language import (
     Register,
     Statement,
     Store,
-    Take,
 )
-from tiling.loops.nests import most_trips
+from tiling.loops.machines import MBARRIER, Await, Copy, CopyBox, Take
 from tiling.loops.quotients import joined
 from tiling.loops.rewrite import operands_of, parts_of, places
 from tiling.loops.walk import buffers_of, inside, walk

@@ -9,20 +9,9 @@ from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS, block
 from gpu.passes.facts.reading import elements
 from gpu.passes.facts.rings import STAGE
 from gpu.passes.facts.workers import MEMBER, WORKERS, threads_of
-from tiling.loops.language import (
-    Address,
-    Alloc,
-    Beside,
-    Body,
-    Buffer,
-    Condition,
-    Copy,
-    Do,
-    For,
-    Inside,
-    Statement,
-    Store,
-)
+from tiling.loops.buffer import Buffer
+from tiling.loops.language import Address, Alloc, Body, Condition, Do, For, Inside, Statement, Store
+from tiling.loops.machines import Beside, Copy
 from tiling.loops.walk import walk
 
 PARTS = "parts"  # the axis of registers that hold all parts of a step; two parts are needed at once

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from gpu.passes.facts.reading import flat
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, Part, applied, constant, variable
-from tiling.loops.language import Buffer, Condition, Inside
+from tiling.loops.language import Condition, Inside
 
 RUN, BEFORE = "run", "before"  # the number of a run, and how many of its elements lie before the first neighbour
 _COLUMN, _POINT = "column", "point"

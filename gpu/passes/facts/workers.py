@@ -18,8 +18,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from gpu.passes.facts.accesses import moved
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
-from tiling.loops.language import Body, Buffer, For, Kernel, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, For, Statement
 from tiling.loops.walk import walk, with_blocks
 
 BLOCK, WARP, THREAD, MEMBER, WARPGROUP, QUARTER = "block", "warp", "thread", "member", "warpgroup", "quarter"

@@ -31,21 +31,10 @@ from gpu.passes.facts.divisors import Divisors, divisor, known_after, known_insi
 from gpu.passes.facts.neighbours import ELEMENT, is_together, neighbours_move_together
 from gpu.passes.facts.reading import WIDTH, elements, flat
 from gpu.passes.facts.workers import THREADS_OF_BLOCK
-from tiling.loops.language import (
-    Address,
-    Alloc,
-    Body,
-    Buffer,
-    Choose,
-    Commit,
-    Copy,
-    For,
-    Kernel,
-    Load,
-    Statement,
-    Store,
-    Wait,
-)
+from tiling.loops.buffer import Buffer
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Alloc, Body, Choose, For, Load, Statement, Store
+from tiling.loops.machines import Commit, Copy, Wait
 from tiling.loops.walk import buffers_of, with_blocks
 
 _BYTES = (16, 8, 4)  # that one copy may take

@@ -33,18 +33,18 @@ from gpu.passes.facts.runs import BEFORE, RUN, Run, run_of
 from gpu.passes.facts.workers import THREAD
 from gpu.passes.matrices.instructions import CHUNK_WORDS, gather, put_chunk
 from tiling.dtypes.products import word_of
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, Part, applied, constant, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Address,
     Alloc,
     Body,
-    Buffer,
     Choose,
     Define,
     Do,
     For,
     Invoke,
-    Kernel,
     Load,
     Number,
     Position,

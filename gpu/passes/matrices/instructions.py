@@ -22,19 +22,7 @@ from functools import lru_cache
 from gpu.passes.facts.workers import WARP_SIZE
 from tiling.dtypes.products import DTYPE_BYTES, GPU_DTYPES, LANE_BYTES, word_of
 from tiling.loops.index import LANE, ZERO, applied, constant, variable
-from tiling.loops.language import (
-    Apply,
-    Choose,
-    For,
-    Inside,
-    Instruction,
-    Load,
-    Number,
-    Read,
-    Statement,
-    Store,
-    Value,
-)
+from tiling.loops.language import Apply, Choose, For, Inside, Instruction, Load, Number, Read, Statement, Store, Value
 
 ROWS, COLUMNS = 16, 8  # of every matrix instruction of a warp
 SUMS = 4  # numbers of `to` that a lane holds

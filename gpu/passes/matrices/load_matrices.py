@@ -21,7 +21,8 @@ from gpu.passes.facts.workers import MEMBER, THREADS_OF_WARP
 from gpu.passes.matrices.instructions import MATRIX_ROWS, WORDS, get_matrices
 from gpu.passes.matrices.multiply_matrices import PART, WORD
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
-from tiling.loops.language import Address, Body, Do, For, Invoke, Kernel, Load, Operand, Statement, Store
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Body, Do, For, Invoke, Load, Operand, Statement, Store
 from tiling.loops.rewrite import parts_of
 from tiling.loops.walk import with_blocks
 from tiling.scheme.scheme import Scheme

@@ -29,12 +29,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gpu.passes.facts.reading import free_name, loads_of
+from tiling.loops.buffer import Buffer
+from tiling.loops.facts.writes import stored_to
 from tiling.loops.index import Index, constant, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Address,
     Alloc,
     Body,
-    Buffer,
     Choose,
     Condition,
     Do,
@@ -42,7 +44,6 @@ from tiling.loops.language import (
     If,
     Inside,
     Invoke,
-    Kernel,
     Load,
     Operand,
     Statement,
@@ -50,7 +51,6 @@ from tiling.loops.language import (
 )
 from tiling.loops.rewrite import operands_of, parts_of, with_own_values
 from tiling.loops.walk import buffers_of, walk, with_blocks
-from tiling.loops.writes import stored_to
 
 ONCE = "once"
 

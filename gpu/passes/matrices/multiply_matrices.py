@@ -24,18 +24,18 @@ from dataclasses import dataclass, replace
 
 from gpu.passes.facts.workers import A_WARP, MEMBER, WARP, WARP_SIZE, WARPS_OF_BLOCK
 from gpu.passes.matrices.instructions import A_WORDS, B_WORDS, COLUMNS, ROWS, SUMS, WORDS, Words, mma
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Address,
     Alloc,
     Apply,
     Body,
-    Buffer,
     Define,
     Do,
     For,
     Invoke,
-    Kernel,
     Load,
     Operand,
     Statement,

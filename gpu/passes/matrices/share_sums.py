@@ -51,13 +51,14 @@ from functools import lru_cache, partial
 
 from gpu.passes.facts.workers import A_WARP, BLOCK, MEMBER, THREAD, WARP, WARPS_OF_BLOCK, launches, over
 from gpu.passes.matrices.instructions import SUMS
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Address,
     Alloc,
     Apply,
     Body,
-    Buffer,
     Define,
     Do,
     For,
@@ -65,7 +66,6 @@ from tiling.loops.language import (
     Inside,
     Instruction,
     Invoke,
-    Kernel,
     Load,
     Number,
     Operand,
@@ -73,9 +73,9 @@ from tiling.loops.language import (
     Read,
     Statement,
     Store,
-    Take,
 )
 from tiling.loops.lowering.tile import ACCUMULATORS
+from tiling.loops.machines import Take
 from tiling.loops.rewrite import with_own_values
 from tiling.loops.walk import walk, with_blocks
 from tiling.scheme.scheme import Scheme

@@ -25,16 +25,16 @@ from functools import partial
 from gpu.passes.facts.reading import free_name
 from gpu.passes.facts.workers import THREAD, Team, launches, threads_of
 from gpu.passes.memory.stage_tiles import TILE, copied, place_of_element
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Alloc,
     Along,
     Body,
-    Buffer,
     Choose,
     Define,
     For,
-    Kernel,
     Load,
     Number,
     Operand,

@@ -24,13 +24,14 @@ from functools import lru_cache, partial
 from gpu.passes.facts.divisors import Divisors, divisor, known_after, known_inside
 from gpu.passes.facts.reading import flat, free_name, loads_of, moves_by
 from gpu.passes.matrices.multiply_matrices import PAIR
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Address,
     Alloc,
     Apply,
     Body,
-    Buffer,
     Condition,
     Do,
     For,
@@ -38,7 +39,6 @@ from tiling.loops.language import (
     Inside,
     Instruction,
     Invoke,
-    Kernel,
     Load,
     Operand,
     Statement,

@@ -18,8 +18,11 @@ from math import gcd
 
 from gpu.passes.facts.divisors import Divisors, known_after, known_inside, remainder
 from gpu.passes.facts.reading import WIDTH, loads_of
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index, applied
-from tiling.loops.language import Address, Body, Buffer, CopyBox, Kernel, Load, Operand, Store, StoreBox
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Body, Load, Operand, Store
+from tiling.loops.machines import CopyBox, StoreBox
 from tiling.loops.rewrite import with_own_values
 from tiling.loops.walk import buffers_of, walk, with_blocks
 

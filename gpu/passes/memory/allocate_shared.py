@@ -17,8 +17,10 @@ from gpu.passes.facts.reading import touched
 from gpu.passes.facts.rings import STAGE
 from gpu.passes.facts.workers import WARP, WARPS_OF_BLOCK, teams_are_warps, with_launches
 from gpu.passes.rows.place_rows import ALIGNED, bytes_of
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index, constant, variable
-from tiling.loops.language import Alloc, Body, Buffer, For, Kernel, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Body, For, Statement
 from tiling.loops.walk import inside, walk, with_blocks
 
 

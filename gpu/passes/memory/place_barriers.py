@@ -22,28 +22,11 @@ from gpu.passes.facts.reading import loads_of
 from gpu.passes.facts.rings import STAGE, are_apart, is_stage
 from gpu.passes.facts.workers import KIND, MEMBER, THREAD, WARP, WARPS_OF_BLOCK, teams_are_warps, with_launches
 from gpu.passes.rows.place_rows import bytes_of
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index, variable
-from tiling.loops.language import (
-    Address,
-    Alloc,
-    Barrier,
-    Beside,
-    Body,
-    Buffer,
-    Copy,
-    CopyBox,
-    Define,
-    Do,
-    For,
-    If,
-    Kernel,
-    Open,
-    Statement,
-    Store,
-    StoreBox,
-    Take,
-    Wait,
-)
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Alloc, Barrier, Body, Define, Do, For, If, Statement, Store
+from tiling.loops.machines import Beside, Copy, CopyBox, Open, StoreBox, Take, Wait
 from tiling.loops.rewrite import operands_of, parts_of, places, substituted
 from tiling.loops.walk import buffers_of, inside, walk, with_blocks
 

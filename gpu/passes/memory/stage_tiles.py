@@ -21,18 +21,18 @@ from gpu.passes.facts.neighbours import ELEMENT
 from gpu.passes.facts.reading import free_name
 from gpu.passes.facts.workers import BLOCKS, THREAD, Team, launches, threads_of
 from tiling.dtypes.formats import WIDENED
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, applied, constant, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Alloc,
     Along,
     Apply,
     Body,
-    Buffer,
     Choose,
     Condition,
     For,
     Inside,
-    Kernel,
     Load,
     Number,
     Operand,

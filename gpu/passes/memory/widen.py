@@ -18,18 +18,18 @@ from functools import lru_cache
 
 from gpu.passes.facts.reading import flat, free_name, loads_of, moves_by
 from gpu.passes.threads.bind_points import PART, WIDE, is_aligned
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Address,
     Alloc,
     Apply,
     Body,
-    Buffer,
     Do,
     For,
     Instruction,
     Invoke,
-    Kernel,
     Load,
     Operand,
     Statement,

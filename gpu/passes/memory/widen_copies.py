@@ -18,19 +18,19 @@ from gpu.passes.facts.neighbours import ELEMENT, is_together, neighbours_move_to
 from gpu.passes.facts.reading import elements, flat, free_name
 from gpu.passes.memory.widen import get4, put4
 from gpu.passes.threads.bind_points import WIDE
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Address,
     Alloc,
     Apply,
     Body,
-    Buffer,
     Choose,
     Do,
     For,
     If,
     Invoke,
-    Kernel,
     Load,
     Number,
     Statement,

@@ -18,9 +18,10 @@ from gpu.passes.facts.reading import most_points
 from gpu.passes.facts.workers import BLOCK, BLOCKS, WARP, WARPS, over
 from gpu.passes.rows.place_rows import MOST_SHARED, bytes_of_rows
 from gpu.passes.threads.bind_points import places_of, total
+from tiling.loops.facts.nests import chain
 from tiling.loops.index import applied, constant, variable
-from tiling.loops.language import Body, Define, For, If, Inside, Kernel, Statement
-from tiling.loops.nests import chain
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, Define, For, If, Inside, Statement
 
 ROW = "row"
 SHORT = 1024  # points of a row that a warp takes by itself: 32 for each of its threads

@@ -11,7 +11,9 @@ from dataclasses import replace
 
 from gpu.passes.facts.reading import WIDTH, elements
 from gpu.passes.facts.workers import BLOCK, BLOCKS, with_axis
-from tiling.loops.language import Alloc, Body, Buffer, For, Kernel, Statement
+from tiling.loops.buffer import Buffer
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Body, For, Statement
 from tiling.loops.walk import walk, with_blocks
 
 # Bytes of the arrays of a block in shared memory: of 48 KiB, which every GPU gives without being asked, and with which

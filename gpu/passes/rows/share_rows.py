@@ -19,7 +19,9 @@ from itertools import count
 from gpu.passes.facts.reading import dtypes_of, loads_of, most_points
 from gpu.passes.facts.workers import A_WARP, BLOCKS, THREAD, THREADS_OF_BLOCK, WARP_SIZE, Team, of_each, teams_are_warps
 from gpu.passes.threads.bind_points import LONG, POINT, places_of, total
+from tiling.loops.facts.nests import chain, most_trips
 from tiling.loops.index import ZERO, Range, constant, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Alloc,
     Apply,
@@ -28,7 +30,6 @@ from tiling.loops.language import (
     Do,
     For,
     If,
-    Kernel,
     Let,
     Load,
     Number,
@@ -38,7 +39,6 @@ from tiling.loops.language import (
     Store,
 )
 from tiling.loops.meaning.functions import neutral
-from tiling.loops.nests import chain, most_trips
 from tiling.loops.rewrite import with_own_values
 from tiling.loops.walk import walk, with_blocks
 

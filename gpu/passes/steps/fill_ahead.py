@@ -43,20 +43,11 @@ from dataclasses import replace
 from gpu.passes.facts.accesses import moved
 from gpu.passes.facts.rings import STAGE, stage_of
 from gpu.passes.matrices.copy_asynchronously import fills
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index, variable
-from tiling.loops.language import (
-    Alloc,
-    Body,
-    Buffer,
-    Commit,
-    Copy,
-    For,
-    If,
-    Inside,
-    Kernel,
-    Statement,
-    Wait,
-)
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Body, For, If, Inside, Statement
+from tiling.loops.machines import Commit, Copy, Wait
 from tiling.loops.rewrite import substituted
 from tiling.loops.walk import walk, with_blocks
 from tiling.scheme.scheme import Scheme

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tiling.loops.language import Barrier, Body, Copy, Do, For, Kernel, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Barrier, Body, Do, For, Statement
+from tiling.loops.machines import Copy
 from tiling.loops.walk import walk, with_blocks
 
 

@@ -48,8 +48,10 @@ from gpu.passes.facts.registers import fit, held, is_stored, staging
 from gpu.passes.facts.workers import THREADS_OF_BLOCK
 from gpu.passes.steps.step import Step, Work, step_of, work_of
 from tiling.loops.index import Index, variable
-from tiling.loops.language import Body, For, Kernel, Statement, Wait
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, For, Statement
 from tiling.loops.lowering.tile import ACCUMULATORS
+from tiling.loops.machines import Wait
 from tiling.loops.rewrite import substituted
 from tiling.loops.walk import buffers_of, walk, with_blocks
 

@@ -36,7 +36,8 @@ from dataclasses import replace
 
 from gpu.passes.steps.step import Step, step_of
 from tiling.loops.index import variable
-from tiling.loops.language import Body, For, If, Kernel, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, For, If, Statement
 from tiling.loops.walk import with_blocks
 
 

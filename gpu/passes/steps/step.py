@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from gpu.passes.facts.accesses import moved
 from gpu.passes.facts.registers import PARTS
 from gpu.passes.facts.workers import THREADS_OF_BLOCK, WARP, WARP_SIZE, WARPS_OF_BLOCK
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index, constant, variable
-from tiling.loops.language import Alloc, Body, Buffer, Define, For, Statement, Wait
+from tiling.loops.language import Alloc, Body, Define, For, Statement
+from tiling.loops.machines import Wait
 from tiling.loops.rewrite import substituted
 
 

@@ -21,7 +21,9 @@ from gpu.passes.facts.neighbours import ELEMENT, ROUND
 from gpu.passes.facts.registers import PARTS
 from gpu.passes.facts.workers import THREAD
 from tiling.loops.index import Index, constant, variable
-from tiling.loops.language import Address, Alloc, Body, Copy, For, Inside, Kernel
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Alloc, Body, For, Inside
+from tiling.loops.machines import Copy
 from tiling.loops.walk import walk
 
 _MOST = 8  # copies that are unrolled: more would keep too many addresses where each has one of its own

@@ -13,7 +13,8 @@ from dataclasses import replace
 from gpu.passes.facts.workers import BLOCK, BLOCKS, over
 from gpu.passes.threads.bind_points import places_of, total
 from tiling.loops.index import variable
-from tiling.loops.language import Body, For, Kernel
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, For
 
 
 def bind_blocks(kernel: Kernel) -> Kernel:

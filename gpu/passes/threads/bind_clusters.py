@@ -27,9 +27,10 @@ from dataclasses import replace
 from gpu.passes.facts.rings import TURN
 from gpu.passes.facts.workers import BLOCK, BLOCKS, CLUSTER, CLUSTERS, LAUNCHED, RANK, over
 from gpu.passes.threads.bind_points import places_of, total
+from tiling.loops.facts.nests import trips
 from tiling.loops.index import ZERO, applied, constant, variable
-from tiling.loops.language import Body, Define, For, Kernel
-from tiling.loops.nests import trips
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, Define, For
 from tiling.scheme.scheme import Scheme
 
 _TILE = "tile"

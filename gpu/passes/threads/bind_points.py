@@ -20,9 +20,11 @@ from functools import reduce
 
 from gpu.passes.facts.reading import flat, loads_of, most_points, moves_by
 from gpu.passes.facts.workers import BLOCK, BLOCK_THREADS, BLOCKS, THREAD, over
+from tiling.loops.buffer import Buffer
+from tiling.loops.facts.nests import chain, trips
 from tiling.loops.index import ZERO, Index, Range, applied, constant, variable
-from tiling.loops.language import Alloc, Body, Buffer, Define, For, If, Inside, Kernel, Statement, Store
-from tiling.loops.nests import chain, trips
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Body, Define, For, If, Inside, Statement, Store
 from tiling.loops.rewrite import substituted
 from tiling.loops.walk import buffers_of, walk
 

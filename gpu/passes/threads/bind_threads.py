@@ -37,8 +37,10 @@ from gpu.passes.facts.workers import (
     with_axis,
 )
 from gpu.passes.threads.bind_points import places_of, total
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import applied, constant, variable
-from tiling.loops.language import Alloc, Block, Body, Buffer, Define, For, Kernel, StagedPart, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Block, Body, Define, For, StagedPart, Statement
 from tiling.loops.rewrite import with_buffers
 from tiling.loops.walk import walk, with_blocks
 

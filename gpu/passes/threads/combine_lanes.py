@@ -18,18 +18,18 @@ from functools import lru_cache
 
 from gpu.passes.facts.reading import free_name
 from gpu.passes.facts.workers import BLOCKS, MEMBER, THREAD, WARP, WARP_SIZE, over
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, applied, constant, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Address,
     Alloc,
     Apply,
     Body,
-    Buffer,
     Do,
     For,
     Instruction,
     Invoke,
-    Kernel,
     Load,
     Operand,
     Statement,

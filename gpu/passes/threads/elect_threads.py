@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu.passes.facts.workers import BLOCKS, KIND, MEMBER, THREAD, over, teams_are_warps
-from tiling.loops.language import Body, For, Kernel, Statement, Store
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, For, Statement, Store
 from tiling.loops.walk import buffers_of, with_blocks
 
 

@@ -18,7 +18,8 @@ from dataclasses import replace
 
 from gpu.passes.facts.workers import BLOCK, launches, over
 from tiling.loops.index import variable
-from tiling.loops.language import For, If, Inside, Kernel
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import For, If, Inside
 from tiling.loops.rewrite import substituted
 
 

@@ -17,7 +17,8 @@ from dataclasses import replace
 
 from gpu.passes.facts.workers import BLOCK, with_launches
 from tiling.loops.index import Range, variable
-from tiling.loops.language import Body, Define, For, If, Inside, Kernel
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, Define, For, If, Inside
 from tiling.scheme.scheme import Scheme
 
 

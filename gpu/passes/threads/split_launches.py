@@ -19,8 +19,9 @@ from dataclasses import replace
 
 from gpu.passes.facts.reading import touched
 from gpu.passes.facts.workers import BLOCK, over
-from tiling.loops.language import Alloc, Define, For, Kernel, Let, Read, Statement
-from tiling.loops.nests import independent
+from tiling.loops.facts.nests import independent
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Define, For, Let, Read, Statement
 
 
 def split_launches(kernel: Kernel) -> Kernel:

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from tiling.loops.language import Body, Condition, Decide, Flag, If, Kernel, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, Condition, Decide, Flag, If, Statement
 from tiling.loops.walk import with_blocks
 
 _Decided = Mapping[str, tuple[Condition, ...]]

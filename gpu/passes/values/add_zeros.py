@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu.passes.facts.reading import loads_of
-from tiling.loops.language import Apply, Body, If, Kernel, Load, Statement, Store
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Apply, Body, If, Load, Statement, Store
 from tiling.loops.walk import buffers_of, with_blocks
 
 

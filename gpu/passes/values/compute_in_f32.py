@@ -14,7 +14,9 @@ from dataclasses import replace
 
 from gpu.passes.facts.reading import dtypes_of
 from tiling.dtypes.formats import WIDENED
-from tiling.loops.language import Apply, Buffer, Kernel, Load, Operand, Statement, Store
+from tiling.loops.buffer import Buffer
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Apply, Load, Operand, Statement, Store
 from tiling.loops.rewrite import with_own_values
 from tiling.loops.walk import with_blocks
 from tiling.scheme.scheme import Scheme

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tiling.loops.buffer import Buffer
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Body,
-    Buffer,
     Choose,
     Condition,
     Do,
     If,
     Instruction,
     Invoke,
-    Kernel,
     Load,
     Number,
     Operand,

@@ -42,30 +42,25 @@ from gpu.passes.memory.stage_tiles import place_of_element
 from gpu.passes.warpgroups.cut_tiles import in_blocks, lies_across, of_block, row_of
 from gpu.passes.warpgroups.instructions import PUBLISH
 from gpu.passes.warpgroups.pixels import pixels_of
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
-    MBARRIER,
     Address,
     Alloc,
-    Arrive,
-    Await,
     Body,
-    Buffer,
     Choose,
     Condition,
-    CopyBox,
     Define,
     Do,
     For,
     Inside,
     Invoke,
-    Kernel,
     Load,
-    Open,
     Statement,
     Store,
-    Windows,
 )
+from tiling.loops.machines import MBARRIER, Arrive, Await, CopyBox, Open, Windows
 from tiling.loops.walk import buffers_of, with_blocks
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix

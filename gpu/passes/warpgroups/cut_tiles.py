@@ -23,8 +23,10 @@ from functools import partial
 from gpu.passes.facts.accesses import moved
 from gpu.passes.facts.reading import WIDTH
 from gpu.passes.warpgroups.instructions import ROW_BYTES
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index
-from tiling.loops.language import Alloc, Body, Buffer, Kernel, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Body, Statement
 from tiling.loops.walk import with_blocks
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix

@@ -19,8 +19,9 @@ from gpu.passes.facts.workers import WARP_SIZE, WARPS_OF_GROUP
 from gpu.passes.matrices.instructions import WORDS
 from tiling.dtypes.formats import WIDENED
 from tiling.dtypes.products import DTYPE_BYTES
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
-from tiling.loops.language import Alloc, Apply, Body, Buffer, For, Instruction, Load, Statement, Store, Value
+from tiling.loops.language import Alloc, Apply, Body, For, Instruction, Load, Statement, Store, Value
 
 ROWS, COLUMNS = 64, (64, 128, 256)  # of the instruction
 ROW_BYTES, CHUNK_BYTES = 128, 16  # of a tile

@@ -20,7 +20,8 @@ from math import prod
 
 from gpu.passes.facts.reading import free_name, touched
 from tiling.loops.index import ZERO, applied, constant, variable
-from tiling.loops.language import Body, For, Kernel, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, For, Statement
 from tiling.loops.rewrite import substituted
 from tiling.loops.walk import with_blocks
 

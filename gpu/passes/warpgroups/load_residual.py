@@ -45,30 +45,12 @@ from gpu.passes.facts.rings import steps_of
 from gpu.passes.facts.workers import A_WARP, MEMBER, WARP, WARPS_OF_BLOCK
 from gpu.passes.matrices.multiply_matrices import PAIR
 from gpu.passes.warpgroups.store_boxes import BUFFERS, HALF, OUTPUT, buffer_of, number_of_box, of_all, takes_turns
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
-from tiling.loops.language import (
-    MBARRIER,
-    Address,
-    Alloc,
-    Arrive,
-    Await,
-    Body,
-    Buffer,
-    CopyBox,
-    Define,
-    For,
-    If,
-    Inside,
-    Kernel,
-    Load,
-    Open,
-    Operand,
-    Statement,
-    Store,
-    StoreBox,
-    WaitStores,
-)
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Alloc, Body, Define, For, If, Inside, Load, Operand, Statement, Store
 from tiling.loops.lowering.tile import ACCUMULATORS
+from tiling.loops.machines import MBARRIER, Arrive, Await, CopyBox, Open, StoreBox, WaitStores
 from tiling.loops.rewrite import with_values
 from tiling.loops.walk import buffers_of, walk, with_blocks
 

@@ -48,7 +48,9 @@ from gpu.passes.facts.rings import STAGE
 from gpu.passes.facts.workers import THREADS_OF_BLOCK, WARPGROUPS_OF_BLOCK
 from gpu.passes.warpgroups.instructions import COMMIT, SHOW, wait
 from gpu.passes.warpgroups.multiply_warpgroups import do, parts_of_products
-from tiling.loops.language import Body, For, If, Kernel, Statement, Wait
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, For, If, Statement
+from tiling.loops.machines import Wait
 from tiling.loops.walk import buffers_of, walk, with_blocks
 
 

@@ -41,22 +41,10 @@ from gpu.passes.matrices.instructions import COLUMNS
 from gpu.passes.matrices.multiply_matrices import WarpTile, at, factors_of
 from gpu.passes.warpgroups.cut_tiles import BLOCKS
 from gpu.passes.warpgroups.instructions import COMMIT, FENCE, PIN, ROWS, wait, wgmma
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, constant, variable
-from tiling.loops.language import (
-    Address,
-    Alloc,
-    Body,
-    Buffer,
-    Define,
-    Do,
-    For,
-    Immediate,
-    Instruction,
-    Invoke,
-    Kernel,
-    Load,
-    Statement,
-)
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Alloc, Body, Define, Do, For, Immediate, Instruction, Invoke, Load, Statement
 from tiling.loops.lowering.nest import counter
 from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import substituted

@@ -15,7 +15,7 @@ from math import prod
 
 from gpu.passes.facts.neighbours import ELEMENT
 from tiling.loops.index import ZERO, Index, Part, applied, constant
-from tiling.loops.language import Windows
+from tiling.loops.machines import Windows
 from tiling.problem import Problem
 
 

@@ -37,7 +37,9 @@ from dataclasses import dataclass, replace
 from gpu.passes.facts.workers import BLOCKS, MEMBER, RANK, THREADS_OF_BLOCK, cluster_of, with_launches
 from gpu.passes.warpgroups.specialise_warps import EMPTY
 from tiling.loops.index import Index, constant, variable
-from tiling.loops.language import Address, Arrive, Barrier, Body, CopyBox, Define, For, Kernel, Open, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Barrier, Body, Define, For, Statement
+from tiling.loops.machines import Arrive, CopyBox, Open
 from tiling.loops.walk import walk, with_blocks
 
 

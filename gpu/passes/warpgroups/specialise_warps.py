@@ -57,24 +57,11 @@ from gpu.passes.facts.workers import (
 from gpu.passes.warpgroups.copy_boxes import ARRIVED, open_all
 from gpu.passes.warpgroups.instructions import wait
 from gpu.passes.warpgroups.multiply_warpgroups import do, parts_of_products
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index, constant, variable
-from tiling.loops.language import (
-    MBARRIER,
-    Address,
-    Alloc,
-    Arrive,
-    Await,
-    Beside,
-    Body,
-    Buffer,
-    CopyBox,
-    Define,
-    For,
-    If,
-    Inside,
-    Kernel,
-    Statement,
-)
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Alloc, Body, Define, For, If, Inside, Statement
+from tiling.loops.machines import MBARRIER, Arrive, Await, Beside, CopyBox
 from tiling.loops.walk import walk
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Stage

@@ -41,23 +41,12 @@ from gpu.passes.matrices.multiply_matrices import PAIR
 from gpu.passes.warpgroups.check_warpgroup import has_clusters, is_of_warpgroups
 from gpu.passes.warpgroups.instructions import CHUNK_BYTES, ROW_BYTES, SHOW
 from gpu.passes.warpgroups.multiply_warpgroups import do
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, variable
-from tiling.loops.language import (
-    MBARRIER,
-    Address,
-    Alloc,
-    Beside,
-    Body,
-    Buffer,
-    For,
-    If,
-    Kernel,
-    Statement,
-    Store,
-    StoreBox,
-    WaitStores,
-)
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Alloc, Body, For, If, Statement, Store
 from tiling.loops.lowering.tile import ACCUMULATORS
+from tiling.loops.machines import MBARRIER, Beside, StoreBox, WaitStores
 from tiling.loops.walk import walk, with_blocks
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix

@@ -9,8 +9,11 @@ import numpy as np
 
 from cpu.codegen import cursors
 from cpu.runtime.compiler.library import load
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant
-from tiling.loops.language import Address, Advance, Aim, Buffer, Cursors, Kernel
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address
+from tiling.loops.machines import Advance, Aim, Cursors
 from tiling.loops.meaning.interpret import interpret
 
 FLOATS = 100  # more than six lines, and the last one in part

@@ -10,7 +10,7 @@ from cpu.passes.forms import program_forms
 from microkernels.tile.isa import AVX512F, EVERY_ISA
 from tests.exactness import FAR
 from tiling.epilogue import fused
-from tiling.loops.language import Kernel
+from tiling.loops.kernel import Kernel
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem
 from tiling.program.infer import sized

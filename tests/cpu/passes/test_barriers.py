@@ -19,21 +19,20 @@ from microkernels.tile.isa import PORTABLE
 from tests.support.loops.loops import ones, result, without_each_barrier
 from tests.support.programs.programs import inputs_of, interpreted
 from tiling.epilogue import fused
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant, variable
+from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
     THREADS,
     Address,
     Aligned,
     Alloc,
     Barrier,
-    Buffer,
     Call,
     Decide,
     Flag,
     For,
-    Function,
     If,
-    Kernel,
     Load,
     Number,
     Seen,

@@ -18,7 +18,7 @@ from tests.support.loops.copies import (
     seeds,
 )
 from tests.support.loops.loops import numbers_of
-from tiling.loops.language import Kernel
+from tiling.loops.kernel import Kernel
 from tiling.operators import conv2d
 from tiling.rewrite.copies.laid_out import lower_points
 from tiling.rewrite.copies.lower import copy_of_x

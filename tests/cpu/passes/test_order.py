@@ -31,7 +31,8 @@ from tests.support.loops.passes import (
 )
 from tests.support.loops.random_kernels import check, drawn
 from tiling.epilogue import fused
-from tiling.loops.language import Instruction, Invoke, Kernel, Number, Operand
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Instruction, Invoke, Number, Operand
 from tiling.loops.passes import LOWER, names
 from tiling.loops.rewrite import with_values
 from tiling.operators import conv2d

@@ -17,8 +17,10 @@ from cpu.passes.order import PLACE_BARRIERS
 from cpu.reference.programs import evaluate
 from microkernels.tile.isa import AVX2, ISAS
 from tests.support.programs.programs import after, inputs_of, interpreted
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant, variable
-from tiling.loops.language import THREAD, Alloc, Barrier, Buffer, For, If, Kernel, Load, Scratch, Store
+from tiling.loops.kernel import Kernel, Scratch
+from tiling.loops.language import THREAD, Alloc, Barrier, For, If, Load, Store
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.walk import walk

@@ -12,8 +12,10 @@ from gpu.passes.order import COPIES, PROGRAM, SCHEME, copy_forms, program_forms,
 from gpu.passes.threads import bind_points
 from tests.support.loops.examples import check_example
 from tiling.epilogue import fused
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant, variable
-from tiling.loops.language import Buffer, For, Kernel, Load, Store
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import For, Load, Store
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem
 from tiling.program.infer import sized

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from gpu.passes.matrices.instructions import WORDS, get_matrices, mma
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, applied, constant
-from tiling.loops.language import Address, Buffer, Do, Invoke, Kernel
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Do, Invoke
 from tiling.loops.meaning.interpret import interpret
 
 

@@ -15,8 +15,10 @@ from tests.support.gpu.schemes import SCHEMES, WARPGROUPS, expected, interpreted
 from tests.support.loops.passes import different
 from tests.support.programs.programs import lines
 from tiling.loops.index import constant, variable
-from tiling.loops.language import Alloc, For, If, Kernel, Wait
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, For, If
 from tiling.loops.listing import listing
+from tiling.loops.machines import Wait
 from tiling.loops.passes import names
 from tiling.loops.walk import walk
 from tiling.operators import matmul

@@ -18,7 +18,8 @@ from tests.support.gpu.cases import product_scheme, wgmma_scheme
 from tests.support.gpu.compiling import needs_nvrtc
 from tests.support.gpu.schemes import interpreted, on_twin, scheme_of, survives
 from tiling.epilogue import fused
-from tiling.loops.language import Barrier, Commit, Do, Store, Wait
+from tiling.loops.language import Barrier, Do, Store
+from tiling.loops.machines import Commit, Wait
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.meaning.workers import Race
 from tiling.loops.walk import walk, with_blocks

@@ -21,7 +21,8 @@ from tests.support.gpu.compiling import needs_nvrtc
 from tests.support.gpu.schemes import WARPGROUPS, expected, interpreted, on_twin, scheme_of, survives
 from tests.support.programs.programs import lines
 from tiling.epilogue import fused
-from tiling.loops.language import Arrive, Await, Barrier, Beside, CopyBox, Do, If, Open, StoreBox, WaitStores
+from tiling.loops.language import Barrier, Do, If
+from tiling.loops.machines import Arrive, Await, Beside, CopyBox, Open, StoreBox, WaitStores
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.meaning.workers import Race
 from tiling.loops.walk import walk, with_blocks

@@ -28,8 +28,10 @@ from microkernels.tile.transpose import stages
 from tests.support.loops.loops import statements
 from tests.support.microkernels.instruction_texts import c_function, call, mean
 from tiling.epilogue import fused
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant, variable
-from tiling.loops.language import Apply, Buffer, For, Kernel, Load, Mask, Number, Store
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Apply, For, Load, Mask, Number, Store
 from tiling.loops.meaning.memory import NUMPY
 from tiling.loops.rewrite import instructions_in
 from tiling.operators import conv2d, matmul

@@ -15,8 +15,11 @@ from microkernels.tile.matrix import shapes_definition
 from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tests.cpu.codegen.conftest import row  # noqa: F401  the fixture of rows with tile registers
 from tests.support.kernels.matrix_cases import ISA
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO
-from tiling.loops.language import Address, Alloc, Buffer, Do, Invoke, Kernel, Shape, Tiles
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Alloc, Do, Invoke
+from tiling.loops.machines import Shape, Tiles
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 

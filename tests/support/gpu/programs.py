@@ -11,7 +11,7 @@ from gpu.passes.order import program_forms
 from gpu.twin.launch import TwinError
 from gpu.twin.program import ProgramTwin
 from tests.support.programs.programs import numbers, stored
-from tiling.loops.language import Kernel
+from tiling.loops.kernel import Kernel
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read
 

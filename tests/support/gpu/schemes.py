@@ -15,7 +15,7 @@ from gpu.passes.facts.workers import cluster_of
 from gpu.twin.launch import TwinError, run_on_twin
 from tests.support.gpu.cases import integers
 from tiling.epilogue import fused
-from tiling.loops.language import Kernel
+from tiling.loops.kernel import Kernel
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 from tiling.operators import conv2d, in_layout, matmul

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tiling.loops.language import Kernel
+from tiling.loops.kernel import Kernel
 from tiling.loops.listing import listing
 from tiling.loops.passes import LOWER
 

@@ -24,7 +24,8 @@ from tests.support.loops.passes import (
     small,
 )
 from tiling.arrays.access import access_of
-from tiling.loops.language import Block, Body, For, If, Inside, Kernel, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Block, Body, For, If, Inside, Statement
 from tiling.loops.meaning.prefetches import Prefetched
 from tiling.loops.passes import LOWER
 from tiling.loops.rewrite import conditions_of

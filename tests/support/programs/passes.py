@@ -22,7 +22,8 @@ from tests.support.programs.programs import (
     runtime_values,
     with_runtime_extents,
 )
-from tiling.loops.language import THREADS, For, Kernel
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import THREADS, For
 from tiling.loops.walk import walk
 
 PAGE = 24  # bytes: rows of f32 lie whole pages apart now and then

@@ -10,7 +10,7 @@ import numpy as np
 
 from cpu.passes.forms import program_forms
 from microkernels.tile.isa import AVX512F
-from tiling.loops.language import Kernel
+from tiling.loops.kernel import Kernel
 from tiling.loops.listing import listing
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY

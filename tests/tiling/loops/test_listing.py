@@ -7,34 +7,27 @@ import re
 import pytest
 
 from tests.support.loops.loops import indices
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, constant, variable
+from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
     Address,
-    Advance,
-    Aim,
     Alloc,
     Apply,
     Barrier,
     Block,
-    Buffer,
     Call,
     Comment,
-    Commit,
-    Copy,
-    Cursors,
     Decide,
     Define,
     Do,
-    Fence,
     Flag,
     For,
-    Function,
     If,
     Immediate,
     Inside,
     Instruction,
     Invoke,
-    Kernel,
     Let,
     Load,
     Mask,
@@ -43,16 +36,13 @@ from tiling.loops.language import (
     Prefetch,
     Register,
     Set,
-    Shape,
     Store,
     Stride,
-    Take,
-    Tiles,
     View,
-    Wait,
 )
 from tiling.loops.listing import listing
 from tiling.loops.lowering.lower import lower_scheme
+from tiling.loops.machines import Advance, Aim, Commit, Copy, Cursors, Fence, Shape, Take, Tiles, Wait
 from tiling.operators import conv2d
 from tiling.text.notation import parse
 

@@ -12,7 +12,7 @@ from cpu.codegen.inside import facts_of
 from cpu.passes.forms import product_forms
 from microkernels.tile.isa import EVERY_ISA
 from tests.support.kernels import random_cases
-from tiling.loops.language import Buffer
+from tiling.loops.buffer import Buffer
 from tiling.loops.meaning.memory import NUMPY
 from tiling.loops.walk import buffers
 from tiling.operators import conv2d

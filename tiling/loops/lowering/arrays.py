@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from tiling.arrays.access import access_of
 from tiling.dtypes.products import LANE_BYTES, OPERAND_DTYPES, word_of
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index
-from tiling.loops.language import Buffer
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 

@@ -25,7 +25,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tiling.loops.index import ZERO, variable
-from tiling.loops.language import Along, Body, Decide, For, Kernel, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Along, Body, Decide, For, Statement
 from tiling.loops.lowering import nest
 from tiling.loops.lowering.arrays import arrays
 from tiling.loops.lowering.tile import TileLowering, staged_part

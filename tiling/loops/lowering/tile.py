@@ -13,6 +13,7 @@ from math import prod
 from tiling.arrays.access import access_of
 from tiling.arrays.bias import bias_of, stored
 from tiling.dtypes.products import LANE_BYTES, OUTPUT_BYTES
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, Index, constant, variable
 from tiling.loops.language import (
     Alloc,
@@ -20,7 +21,6 @@ from tiling.loops.language import (
     Apply,
     Block,
     Body,
-    Buffer,
     Condition,
     Decide,
     Flag,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from operator import add
 
-from tiling.loops.language import (
-    Address,
+from tiling.loops.language import Address, Prefetch
+from tiling.loops.machines import (
     Advance,
     Aim,
     Arrive,
@@ -18,7 +18,6 @@ from tiling.loops.language import (
     CopyBox,
     Cursors,
     Open,
-    Prefetch,
     StoreBox,
     Wait,
     WaitStores,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tiling.loops.language import THREAD, Alloc, Move, Seen, Take, View
+from tiling.loops.language import THREAD, Alloc, Move, Seen, View
+from tiling.loops.machines import Take
 from tiling.loops.meaning.memory import NUMPY, Fault, undefined
 from tiling.loops.meaning.scope import Scope
 from tiling.loops.meaning.workers import Memory

@@ -17,13 +17,13 @@ from typing import cast
 
 import numpy as np
 
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     THREAD,
     THREADS,
     Address,
     Apply,
     Barrier,
-    Beside,
     Block,
     Body,
     Call,
@@ -33,12 +33,10 @@ from tiling.loops.language import (
     Decide,
     Define,
     Do,
-    Fence,
     For,
     If,
     Immediate,
     Invoke,
-    Kernel,
     Let,
     Load,
     Mask,
@@ -49,15 +47,14 @@ from tiling.loops.language import (
     Read,
     Register,
     Set,
-    Shape,
     StagedPart,
     Statement,
     Store,
     Stride,
     Team,
-    Tiles,
     Value,
 )
+from tiling.loops.machines import Beside, Fence, Shape, Tiles
 from tiling.loops.meaning.asynchronous import ASYNCHRONOUS
 from tiling.loops.meaning.buffers import BUFFERS
 from tiling.loops.meaning.functions import FUNCTIONS

@@ -13,7 +13,7 @@ import numpy as np
 
 from tiling.dtypes.formats import FORMATS
 from tiling.dtypes.products import DTYPE_BYTES, LANE_BYTES, WORD, word_of
-from tiling.loops.language import MBARRIER
+from tiling.loops.machines import MBARRIER
 from tiling.loops.meaning.workers import Memory, Place
 
 Given = Any  # a NumPy scalar, or a vector of them

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tiling.loops.index import Index
-from tiling.loops.language import Aligned, Condition, Copy, Function, Inside, StoreBox
+from tiling.loops.kernel import Function
+from tiling.loops.language import Aligned, Condition, Inside
+from tiling.loops.machines import Copy, StoreBox
 from tiling.loops.meaning.instructions import Lanes
 from tiling.loops.meaning.memory import Array, Given
 from tiling.loops.meaning.prefetches import Prefetches

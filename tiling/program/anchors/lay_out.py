@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from math import prod
 
+from tiling.loops.buffer import PACKED, Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
-from tiling.loops.language import PACKED, Body, Buffer, For, Kernel, Load, Store
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, For, Load, Store
 from tiling.program.anchors.anchor import Operand
 
 

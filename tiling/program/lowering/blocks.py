@@ -22,8 +22,9 @@ from dataclasses import dataclass, replace
 from math import inf, nan
 
 from tiling.loops import language as loops
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
-from tiling.loops.language import Alloc, Body, Buffer, For, Load, Operand, Store, Value
+from tiling.loops.language import Alloc, Body, For, Load, Operand, Store, Value
 from tiling.loops.rewrite import substituted, with_values
 from tiling.loops.walk import walk, with_blocks
 from tiling.program.dtypes import met_in, summed_in

@@ -15,7 +15,8 @@ from __future__ import annotations
 from itertools import count
 
 from tiling.loops import language as loops
-from tiling.loops.language import Alloc, Kernel
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc
 from tiling.program.infer import Sized
 from tiling.program.lowering.blocks import Blocks
 from tiling.program.lowering.group import groups

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 from tiling.dtypes.formats import FLOATS, FORMATS, WIDENED
 from tiling.loops import language as loops
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, applied, constant, variable
-from tiling.loops.language import Alloc, Body, Buffer, Choose, For, Inside, Load, Position, Read, Store, Value
+from tiling.loops.language import Alloc, Body, Choose, For, Inside, Load, Position, Read, Store, Value
 from tiling.loops.meaning.functions import neutral
 from tiling.loops.quotients import from_zero
 from tiling.loops.rewrite import parts_of

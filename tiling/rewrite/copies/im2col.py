@@ -14,8 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
-from tiling.loops.language import Body, Buffer, For, If, Inside, Kernel, Load, Number, Statement, Store
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, For, If, Inside, Load, Number, Statement, Store
 from tiling.problem import Problem
 from tiling.rewrite.copies.plan import ALIGNED, OVERLAP, SIDES, WINDOW
 from tiling.rewrite.dot_groups import dot_group_of, padded_window, pixel_of_windows

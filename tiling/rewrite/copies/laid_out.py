@@ -16,22 +16,10 @@ from dataclasses import dataclass
 
 from tiling.arrays.access import access_of
 from tiling.dtypes.products import OPERAND_DTYPES, word_of
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, applied, constant, variable
-from tiling.loops.language import (
-    Apply,
-    Body,
-    Buffer,
-    Define,
-    For,
-    Function,
-    If,
-    Inside,
-    Kernel,
-    Load,
-    Number,
-    Statement,
-    Store,
-)
+from tiling.loops.kernel import Function, Kernel
+from tiling.loops.language import Apply, Body, Define, For, If, Inside, Load, Number, Statement, Store
 from tiling.problem import Problem
 from tiling.rewrite.copies.im2col import COPY
 from tiling.rewrite.dot_groups import numbers_per_lane

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tiling.dtypes.products import OPERAND_DTYPES
-from tiling.loops.language import Kernel
+from tiling.loops.kernel import Kernel
 from tiling.rewrite.copies.im2col import lower_copy
 from tiling.rewrite.copies.laid_out import lower_points
 from tiling.rewrite.copies.plan import ALIGNED, FILLED, OVERLAP, POINTS, SIDES, STRIPS, TRANSPOSED, WINDOW, plan_copy

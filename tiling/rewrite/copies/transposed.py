@@ -25,23 +25,10 @@ from math import prod
 
 from tiling.arrays.access import access_of
 from tiling.dtypes.products import LANE_BYTES, OPERAND_DTYPES, word_of
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
-from tiling.loops.language import (
-    Alloc,
-    Apply,
-    Block,
-    Body,
-    Buffer,
-    For,
-    If,
-    Inside,
-    Kernel,
-    Load,
-    Number,
-    Statement,
-    Store,
-    Value,
-)
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Apply, Block, Body, For, If, Inside, Load, Number, Statement, Store, Value
 from tiling.problem import Problem
 from tiling.rewrite.copies.im2col import COPY
 from tiling.rewrite.dot_groups import numbers_per_lane, padded_window

@@ -17,20 +17,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
+from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
     Address,
     Alloc,
     Body,
-    Buffer,
     Call,
     Comment,
     Define,
     For,
-    Function,
     If,
     Inside,
-    Kernel,
     Number,
     Seen,
     Statement,

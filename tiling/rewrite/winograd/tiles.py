@@ -11,23 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tiling.loops.facts.sums import sum_of
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
-from tiling.loops.language import (
-    Body,
-    Comment,
-    For,
-    Function,
-    If,
-    Inside,
-    Let,
-    Load,
-    Number,
-    Register,
-    Statement,
-    Store,
-)
+from tiling.loops.kernel import Function
+from tiling.loops.language import Body, Comment, For, If, Inside, Let, Load, Number, Register, Statement, Store
 from tiling.loops.lowering.epilogue import epilogue_of
-from tiling.loops.sums import sum_of
 from tiling.rewrite.winograd.algorithm import Matrix, Winograd, transforms
 
 OfVector = Callable[[Index], Body]  # what is done to the vector that begins at a channel

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant, variable
+from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
     Address,
     Alloc,
     Apply,
     Body,
-    Buffer,
     Call,
     For,
-    Function,
     If,
     Inside,
-    Kernel,
     Let,
     Load,
     Number,

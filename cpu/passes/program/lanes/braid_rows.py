@@ -15,20 +15,10 @@ from dataclasses import dataclass, replace
 from cpu.passes.program.lanes.instructions import braided
 from cpu.passes.program.lanes.split_lanes import step_of
 from cpu.passes.program.lanes.transpose_reads import DTYPE
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index, constant, variable
-from tiling.loops.language import (
-    Address,
-    Body,
-    Buffer,
-    Do,
-    For,
-    Immediate,
-    Invoke,
-    Kernel,
-    Load,
-    Statement,
-    Store,
-)
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Body, Do, For, Immediate, Invoke, Load, Statement, Store
 from tiling.loops.walk import buffers_of, with_blocks
 
 

@@ -19,8 +19,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from cpu.passes.program.lanes.split_lanes import SIMPLE
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index, constant, variable
-from tiling.loops.language import LINE, Address, Apply, Body, Buffer, For, If, Kernel, Prefetch, Statement, Store
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import LINE, Address, Apply, Body, For, If, Prefetch, Statement, Store
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk, with_blocks
 from tiling.program.dtypes import WIDTH

@@ -12,12 +12,12 @@ from math import isinf, isnan
 
 from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import at
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (
     Alloc,
     Apply,
     Body,
-    Buffer,
     For,
     If,
     Immediate,

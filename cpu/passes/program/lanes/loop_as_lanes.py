@@ -9,13 +9,14 @@ from itertools import groupby
 
 from cpu.passes.program.bound_loops import reaching
 from cpu.passes.program.lanes.instructions import across
+from tiling.loops.buffer import Buffer
+from tiling.loops.facts.nests import most_trips
 from tiling.loops.index import LANE, ZERO, Index, Range, constant, variable
 from tiling.loops.language import (
     Alloc,
     Apply,
     Block,
     Body,
-    Buffer,
     For,
     If,
     Inside,
@@ -30,7 +31,6 @@ from tiling.loops.language import (
     Store,
 )
 from tiling.loops.meaning.functions import neutral
-from tiling.loops.nests import most_trips
 from tiling.loops.rewrite import operands_of, parts_of, substituted, with_values
 from tiling.loops.walk import walk, with_blocks
 

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tiling.loops.index import applied, variable
-from tiling.loops.language import Body, For, If, Inside, Kernel, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Body, For, If, Inside, Statement
 from tiling.loops.rewrite import substituted
 from tiling.loops.walk import with_blocks
 

@@ -21,24 +21,11 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from cpu.passes.program.lanes.loop_as_lanes import LoopAsLanes
+from tiling.loops.buffer import Buffer
+from tiling.loops.facts.nests import most_trips
 from tiling.loops.index import ZERO, Index, Part, Range, constant
-from tiling.loops.language import (
-    Alloc,
-    Apply,
-    Block,
-    Body,
-    Buffer,
-    Choose,
-    For,
-    Inside,
-    Kernel,
-    Load,
-    Operand,
-    Read,
-    Statement,
-    Store,
-)
-from tiling.loops.nests import most_trips
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Alloc, Apply, Block, Body, Choose, For, Inside, Load, Operand, Read, Statement, Store
 from tiling.loops.rewrite import operands_of
 from tiling.loops.walk import buffers_of, with_blocks
 

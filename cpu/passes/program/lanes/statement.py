@@ -9,13 +9,14 @@ from itertools import count
 from cpu.passes.program.lanes.definitions import defined
 from cpu.passes.program.lanes.instructions import first_lanes, memory_of, positions, spread
 from microkernels.tile.forms import Isa
+from tiling.loops.buffer import Buffer
+from tiling.loops.facts.values import dtype_of
 from tiling.loops.index import LANE, ZERO, Index, constant, variable
 from tiling.loops.language import (
     Address,
     Alloc,
     Apply,
     Body,
-    Buffer,
     Choose,
     Do,
     For,
@@ -34,7 +35,6 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.loops.rewrite import parts_of
-from tiling.loops.values import dtype_of
 
 
 @dataclass

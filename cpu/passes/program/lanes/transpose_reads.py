@@ -20,24 +20,11 @@ from dataclasses import dataclass, replace
 
 from cpu.passes.program.lanes.instructions import transposed
 from cpu.passes.program.lanes.split_lanes import step_of
+from tiling.loops.buffer import Buffer
+from tiling.loops.facts.nests import independent, most_trips
 from tiling.loops.index import LANE, ZERO, Range, constant, variable
-from tiling.loops.language import (
-    Address,
-    Alloc,
-    Body,
-    Buffer,
-    Choose,
-    Do,
-    For,
-    If,
-    Immediate,
-    Invoke,
-    Kernel,
-    Load,
-    Read,
-    Statement,
-)
-from tiling.loops.nests import independent, most_trips
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Alloc, Body, Choose, Do, For, If, Immediate, Invoke, Load, Read, Statement
 from tiling.loops.rewrite import operands_of, parts_of, with_values
 from tiling.loops.walk import buffers_of, walk, with_blocks
 

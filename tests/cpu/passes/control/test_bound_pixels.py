@@ -17,7 +17,8 @@ from tests.exactness import FAR
 from tests.support.loops.loops import conditions, inputs, result, statements, sums
 from tests.support.loops.passes import packed
 from tiling.loops.index import Part, applied, constant, variable
-from tiling.loops.language import Block, Define, For, If, Inside, Kernel, Store
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Block, Define, For, If, Inside, Store
 from tiling.loops.lowering.nest import counter
 from tiling.loops.meaning.memory import Fault
 from tiling.operators import conv2d

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from cpu.passes.control.divide_from_zero import divide_from_zero
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index, constant, variable
-from tiling.loops.language import Buffer, Call, Define, For, Function, If, Inside, Kernel, Position, Read, Store
+from tiling.loops.kernel import Function, Kernel
+from tiling.loops.language import Call, Define, For, If, Inside, Position, Read, Store
 from tiling.loops.rewrite import with_indices
 
 

@@ -8,7 +8,8 @@ from cpu.passes.control.cases import cases
 from tests.support.loops.loops import conditions, ones, statements
 from tests.support.loops.passes import SAME, TILES, around, forms_by_name, products
 from tiling.loops.index import variable
-from tiling.loops.language import Block, For, If, Inside, Kernel
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Block, For, If, Inside
 from tiling.loops.walk import walk
 from tiling.operators import conv2d
 

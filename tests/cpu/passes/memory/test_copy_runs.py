@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cpu.passes.memory.copy_runs import copy_runs
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant, variable
-from tiling.loops.language import Buffer, For, Kernel, Load, Number, Store
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import For, Load, Number, Store
 from tiling.loops.listing import listing
 
 N, ROW = variable("n"), variable("row")

@@ -26,7 +26,8 @@ from tests.support.loops.passes import (
 )
 from tiling.arrays.access import access_of
 from tiling.loops.index import constant
-from tiling.loops.language import Comment, For, Kernel, Load, Store
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Comment, For, Load, Store
 from tiling.loops.listing import listing
 from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import LOWER

@@ -14,21 +14,8 @@ from microkernels.tile.isa import ISAS
 from tests.support.kernels.cases import CASES
 from tests.support.loops.passes import pack_loops
 from tiling.loops.index import variable
-from tiling.loops.language import (
-    Block,
-    ClearFlag,
-    Do,
-    Flag,
-    If,
-    Inside,
-    Kernel,
-    Let,
-    Load,
-    RaiseFlag,
-    StagedPart,
-    Store,
-    Team,
-)
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Block, ClearFlag, Do, Flag, If, Inside, Let, Load, RaiseFlag, StagedPart, Store, Team
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.rewrite import places

@@ -15,7 +15,8 @@ from tests.exactness import FAR
 from tests.support.loops.loops import inputs, result, statements, sums
 from tests.support.loops.passes import Small, packed
 from tiling.loops.index import ZERO
-from tiling.loops.language import Aim, Alloc, Call, Load, StagedPart, Team
+from tiling.loops.language import Alloc, Call, Load, StagedPart, Team
+from tiling.loops.machines import Aim
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.rewrite import places
 from tiling.loops.walk import walk

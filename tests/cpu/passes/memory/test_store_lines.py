@@ -19,7 +19,8 @@ from tests.support.kernels.low_precision_cases import ISA
 from tiling.arrays.access import access_of
 from tiling.epilogue import fused
 from tiling.loops.index import ZERO, constant
-from tiling.loops.language import Address, Do, Flag, Function, If, Invoke, Kernel, Register
+from tiling.loops.kernel import Function, Kernel
+from tiling.loops.language import Address, Do, Flag, If, Invoke, Register
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 from tiling.operators import conv2d, matmul

@@ -13,8 +13,9 @@ from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR
 from tests.support.loops.loops import ones, result, statements
 from tests.support.loops.passes import Small, around, small
-from tiling.loops.language import LINE, Advance, Aim, Block, Cursors, For, Prefetch
+from tiling.loops.language import LINE, Block, For, Prefetch
 from tiling.loops.lowering.prefetch.plan import plan_prefetches, prefetched
+from tiling.loops.machines import Advance, Aim, Cursors
 from tiling.loops.meaning.prefetches import Prefetched
 from tiling.loops.walk import walk
 from tiling.operators import conv2d, matmul

@@ -12,7 +12,9 @@ from cpu.passes.registers.products import is_copy, is_product, stands_for
 from tests.support.kernels.cases import CASES
 from tests.support.loops.loops import statements
 from tests.support.loops.passes import around, instructions
-from tiling.loops.language import Block, Body, Do, Fence, Invoke, Kernel, Let, Register, Store
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Block, Body, Do, Invoke, Let, Register, Store
+from tiling.loops.machines import Fence
 from tiling.loops.walk import inside, with_blocks
 from tiling.operators import conv2d
 from tiling.rewrite.pointwise import pointwise2d

@@ -13,7 +13,9 @@ from microkernels.tile.isa import EVERY_ISA
 from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tests.support.loops.loops import inputs, result, statements, sums
 from tests.support.loops.passes import packed
-from tiling.loops.language import Address, Alloc, Do, For, If, Kernel, Shape, Stride, Tiles
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Alloc, Do, For, If, Stride
+from tiling.loops.machines import Shape, Tiles
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.walk import walk
 from tiling.operators import conv2d

@@ -7,8 +7,9 @@ from fractions import Fraction
 import pytest
 
 from cpu.passes.vectors.share_sums import share_sums
-from tiling.loops.language import Comment, Function, Kernel, Let, Load
-from tiling.loops.sums import Terms, sum_of, terms_of
+from tiling.loops.facts.sums import Terms, sum_of, terms_of
+from tiling.loops.kernel import Function, Kernel
+from tiling.loops.language import Comment, Let, Load
 from tiling.rewrite.winograd.algorithm import SIZES, transforms
 
 

@@ -6,41 +6,36 @@ import numpy as np
 import pytest
 
 from tests.support.loops.loops import indices
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, constant, variable
+from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
     Address,
     Alloc,
     Apply,
     Barrier,
     Block,
-    Buffer,
     Call,
-    Commit,
-    Copy,
     Decide,
     Define,
     Do,
     Flag,
     For,
-    Function,
     If,
     Immediate,
     Inside,
     Instruction,
     Invoke,
-    Kernel,
     Let,
     Load,
     Move,
     Number,
     Register,
     Set,
-    Shape,
     Store,
-    Tiles,
     View,
-    Wait,
 )
+from tiling.loops.machines import Commit, Copy, Shape, Tiles, Wait
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import Fault
 

@@ -5,21 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant, variable
-from tiling.loops.language import (
-    Address,
-    Advance,
-    Aim,
-    Alloc,
-    Buffer,
-    Call,
-    Cursors,
-    For,
-    Function,
-    Kernel,
-    Prefetch,
-    View,
-)
+from tiling.loops.kernel import Function, Kernel
+from tiling.loops.language import Address, Alloc, Call, For, Prefetch, View
+from tiling.loops.machines import Advance, Aim, Cursors
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.meaning.prefetches import Prefetched

@@ -7,25 +7,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
+from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     THREAD,
     Address,
     Alloc,
     Barrier,
-    Buffer,
     For,
     If,
     Inside,
-    Kernel,
     Load,
     Number,
     Position,
     Read,
     Seen,
     Store,
-    Take,
 )
+from tiling.loops.machines import Take
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.workers import Race
 

@@ -1,8 +1,8 @@
 """Between which places a block stores to its arrays."""
 
+from tiling.loops.facts.spans import overlap, spans_of
 from tiling.loops.index import LANE, ZERO, applied, constant, variable
 from tiling.loops.language import THREAD, THREADS, Address, Define, Do, For, Instruction, Invoke, Load, Number, Store
-from tiling.loops.spans import overlap, spans_of
 
 AT = variable("i")
 

@@ -26,22 +26,8 @@ from itertools import count
 from operator import mul
 
 from tiling.loops.index import constant
-from tiling.loops.language import (
-    LINE,
-    Address,
-    Block,
-    Body,
-    Call,
-    Define,
-    For,
-    Function,
-    If,
-    Kernel,
-    Let,
-    Prefetch,
-    Statement,
-    Store,
-)
+from tiling.loops.kernel import Function, Kernel
+from tiling.loops.language import LINE, Address, Block, Body, Call, Define, For, If, Let, Prefetch, Statement, Store
 from tiling.loops.lowering.prefetch import limits
 from tiling.loops.rewrite import parts_of
 from tiling.loops.walk import buffers_of, is_core, walk, with_blocks

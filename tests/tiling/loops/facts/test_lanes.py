@@ -7,8 +7,8 @@ import pytest
 from cpu.passes.program.lanes.instructions import across, spread
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.isa import EVERY_ISA
+from tiling.loops.facts.lanes import crosses_lanes
 from tiling.loops.index import LANE, ZERO
-from tiling.loops.lanes import crosses_lanes
 from tiling.loops.language import Address, Invoke, Load, Number
 
 VECTOR = Load("acc", (LANE,))

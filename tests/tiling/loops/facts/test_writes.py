@@ -2,26 +2,12 @@
 
 import pytest
 
+from tiling.loops.buffer import Buffer
+from tiling.loops.facts.writes import effects_of, written
 from tiling.loops.index import LANE, ZERO, constant
-from tiling.loops.language import (
-    Address,
-    Alloc,
-    Buffer,
-    Call,
-    Copy,
-    Do,
-    For,
-    Function,
-    Instruction,
-    Invoke,
-    Kernel,
-    Load,
-    Number,
-    Seen,
-    Store,
-    View,
-)
-from tiling.loops.writes import effects_of, written
+from tiling.loops.kernel import Function, Kernel
+from tiling.loops.language import Address, Alloc, Call, Do, For, Instruction, Invoke, Load, Number, Seen, Store, View
+from tiling.loops.machines import Copy
 
 X, Y, Z = (Buffer(name, (16,), ("at",)) for name in "XYZ")
 NOTHING = Number(0)

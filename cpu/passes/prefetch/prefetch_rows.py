@@ -21,7 +21,8 @@ from dataclasses import replace
 
 from cpu.passes.prefetch.addresses import unrolled
 from tiling.loops.index import variable
-from tiling.loops.language import Address, Block, Body, For, If, Kernel, Load, Prefetch, Statement
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Address, Block, Body, For, If, Load, Prefetch, Statement
 from tiling.loops.lowering.nest import position
 from tiling.loops.lowering.prefetch.plan import Plan
 from tiling.loops.lowering.prefetch.rows import NextRows

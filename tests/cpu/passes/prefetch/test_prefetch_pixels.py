@@ -67,5 +67,5 @@ def test_other_tiles_prefetch_nothing(given):
 
 
 def test_an_x_that_leaves_l2_is_not_prefetched():
-    with patch("cpu.passes.prefetch.pixels.MOST_BYTES", 0):
+    with patch("cpu.passes.prefetch.prefetch_pixels.MOST_BYTES", 0):
         assert not prefetched()

@@ -13,31 +13,24 @@ from functools import lru_cache
 from itertools import compress
 from types import MappingProxyType
 
+from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
     Address,
-    Arrive,
-    Await,
     Body,
     Call,
-    Copy,
-    CopyBox,
     Do,
-    Function,
     Instruction,
     Invoke,
-    Kernel,
     Let,
     Load,
-    Open,
     Operand,
     Read,
     Seen,
     Set,
     Store,
-    StoreBox,
-    Take,
     View,
 )
+from tiling.loops.machines import Arrive, Await, Copy, CopyBox, Open, StoreBox, Take
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
 
