@@ -37,7 +37,10 @@ from tiling.loops.walk import walk
 
 @dataclass(frozen=True)
 class Effect:
-    """For each view of a function: whether the function, or one that it calls, reads there and writes there."""
+    """For each view of a function: whether the function, or one that it calls, reads there and writes there.
+
+    reads is empty where nobody asked.
+    """
 
     reads: tuple[bool, ...]
     writes: tuple[bool, ...]
@@ -49,15 +52,15 @@ _NONE: Effects = MappingProxyType({})  # of a block that calls none
 
 def written(kernel: Kernel) -> set[str]:
     """The arrays that a kernel and its functions write to, and the buffers in between."""
-    effects = effects_of(kernel.functions)
+    effects = effects_of(kernel.functions, reads=False)  # an eighth of an emission's time goes to both
     found = with_memory(stored_to(kernel.body, effects), shown_by(kernel.body))
     for function in kernel.functions:
         found |= {array for _, array in compress(function.views, effects[function.name].writes)}
     return found
 
 
-def effects_of(functions: Iterable[Function]) -> Effects:
-    """What each function does."""
+def effects_of(functions: Iterable[Function], reads: bool = True) -> Effects:
+    """What each function does. reads: look for what it reads too, which takes longer."""
     named = {function.name: function for function in functions}
     found: dict[str, Effect] = {}
 
@@ -65,10 +68,10 @@ def effects_of(functions: Iterable[Function]) -> Effects:
         for name in {s.function for s in walk(function.body) if isinstance(s, Call)} - set(found):
             add(named[name])
         shown = shown_by(function.body)
-        read = with_memory(loaded_from(function.body, found), shown)
+        read = with_memory(loaded_from(function.body, found), shown) if reads else set()
         stored = with_memory(stored_to(function.body, found), shown)
         views = [view for view, _ in function.views]
-        found[function.name] = Effect(tuple(v in read for v in views), tuple(v in stored for v in views))
+        found[function.name] = Effect(tuple(v in read for v in views if reads), tuple(v in stored for v in views))
 
     for function in functions:
         if function.name not in found:
