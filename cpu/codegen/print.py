@@ -28,7 +28,6 @@ from tiling.loops.language import (
     Block,
     Body,
     Call,
-    ClearFlag,
     Comment,
     Decide,
     Define,
@@ -44,10 +43,10 @@ from tiling.loops.language import (
     Number,
     Operand,
     Prefetch,
-    RaiseFlag,
     Register,
     Seen,
     Set,
+    SetFlag,
     Statement,
     Store,
     Stride,
@@ -172,10 +171,8 @@ class Printer:
                 return [f"{self.vector} {name}{''.join(f'[{extent}]' for extent in shape[:-1])};"]
             case Alloc(Buffer(name=name), at) if at is not None:
                 return [f"{self.types[name]} *const {name} = ({self.types[name]} *){in_scratch(at)};"]
-            case RaiseFlag(name):
-                return [f"int {name} = 1;"]
-            case ClearFlag(name):
-                return [f"{name} = 0;"]
+            case SetFlag(name, holds):
+                return [f"{'int ' * holds}{name} = {int(holds)};"]
             case Let(name, None):
                 return [f"{self.vector} {name};"]
             case Let(name, value, changes) if value is not None:

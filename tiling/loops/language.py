@@ -157,7 +157,7 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """What `Decide` found out, or `RaiseFlag` has raised."""
+    """What `Decide` found out, or `SetFlag` has said."""
 
     name: str
 
@@ -312,17 +312,11 @@ class Decide:
 
 
 @dataclass(frozen=True, slots=True)
-class RaiseFlag:
-    """Raises a flag of this worker. It holds until a `ClearFlag`."""
+class SetFlag:
+    """Whether a flag of this worker holds from here on."""
 
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ClearFlag:
-    """Clears a flag that `RaiseFlag` has raised."""
-
-    name: str
+    holds: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +395,7 @@ class Comment:
 
 
 Statement = (
-    Alloc | For | If | Block | StagedPart | Team | Store | Let | Set | Define | Read | Decide | RaiseFlag | ClearFlag
-    | View | Seen | Move | Do | Prefetch | Barrier | Call | Comment | OfMachine
+    Alloc | For | If | Block | StagedPart | Team | Store | Let | Set | Define | Read | Decide | SetFlag | View
+     | Seen | Move | Do | Prefetch | Barrier | Call | Comment | OfMachine
 )  # fmt: skip
 Body = tuple[Statement, ...]

@@ -25,7 +25,6 @@ from tiling.loops.language import (
     Body,
     Call,
     Choose,
-    ClearFlag,
     Comment,
     Condition,
     Decide,
@@ -44,11 +43,11 @@ from tiling.loops.language import (
     Operand,
     Position,
     Prefetch,
-    RaiseFlag,
     Read,
     Register,
     Seen,
     Set,
+    SetFlag,
     StagedPart,
     Statement,
     Store,
@@ -213,10 +212,8 @@ def _line(statement: Statement) -> str:
             return f"{name} = {index}"
         case Read(name, value):
             return f"{name} = {_operand(value)}"
-        case RaiseFlag(name):
-            return f"raise {name}"
-        case ClearFlag(name):
-            return f"clear {name}"
+        case SetFlag(name, holds):
+            return f"{'raise' if holds else 'clear'} {name}"
         case Decide(name, conditions):
             return f"{name} = whether {_all(conditions)}"
         case View(name, address):

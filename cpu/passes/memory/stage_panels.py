@@ -30,7 +30,6 @@ from tiling.loops.language import (
     Alloc,
     Block,
     Body,
-    ClearFlag,
     Comment,
     Condition,
     Decide,
@@ -41,7 +40,7 @@ from tiling.loops.language import (
     Load,
     Number,
     Operand,
-    RaiseFlag,
+    SetFlag,
     StagedPart,
     Statement,
     Store,
@@ -61,7 +60,7 @@ def stage_panels(kernel: Kernel, problem: Problem, plan: PanelPlan) -> Kernel:
     panel = Buffer(PANEL, (plan.elements,), PACKED, problem.dtype, "own")
     before: list[Statement] = [Alloc(panel)]
     if plan.kept:
-        before += [Comment("The first task packs the panel, for all that this thread runs."), RaiseFlag(UNPACKED)]
+        before += [Comment("The first task packs the panel, for all that this thread runs."), SetFlag(UNPACKED, True)]
     return replace(kernel, body=(*before, *_staged(kernel.body, kernel, problem, plan.kept)))
 
 
@@ -74,7 +73,7 @@ def _staged(body: Body, kernel: Kernel, problem: Problem, kept: bool) -> Body:
         array = next(buffer for buffer in kernel.arrays if buffer.name == statement.buffer)
         shared = _Stager(statement, array, problem, kept).whole()
         found += [s for s in shared if not (isinstance(s, Decide) and s in found)]
-        found += [ClearFlag(UNPACKED)] * kept
+        found += [SetFlag(UNPACKED, False)] * kept
     return tuple(found)
 
 

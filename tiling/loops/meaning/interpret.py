@@ -28,7 +28,6 @@ from tiling.loops.language import (
     Body,
     Call,
     Choose,
-    ClearFlag,
     Comment,
     Decide,
     Define,
@@ -43,10 +42,10 @@ from tiling.loops.language import (
     Number,
     Operand,
     Position,
-    RaiseFlag,
     Read,
     Register,
     Set,
+    SetFlag,
     StagedPart,
     Statement,
     Store,
@@ -242,12 +241,8 @@ def _shape(statement: Shape, scope: Scope) -> None:
     scope.shapes.update((register.name, register.shape) for register in statement.registers)
 
 
-def _raise_flag(statement: RaiseFlag, scope: Scope) -> None:
-    scope.raised.add(statement.name)
-
-
-def _clear_flag(statement: ClearFlag, scope: Scope) -> None:
-    scope.raised.discard(statement.name)
+def _set_flag(statement: SetFlag, scope: Scope) -> None:
+    (scope.raised.add if statement.holds else scope.raised.discard)(statement.name)
 
 
 def _do(statement: Do, scope: Scope) -> None:
@@ -287,7 +282,7 @@ def _nothing(statement: Statement, scope: Scope) -> None:
 _RUN: dict[type, Callable[..., None]] = {
     **{For: _for, If: _if, Block: _block, StagedPart: _block, Team: _block, Beside: _beside, Barrier: _barrier},
     **{Store: _store, Let: _let, Set: _set, Define: _define, Read: _read_index, Do: _do, Call: _call},
-    **{Decide: _decide, RaiseFlag: _raise_flag, ClearFlag: _clear_flag, Tiles: _tiles, Shape: _shape},
+    **{Decide: _decide, SetFlag: _set_flag, Tiles: _tiles, Shape: _shape},
     **BUFFERS,
     **ASYNCHRONOUS,
     **dict.fromkeys((Fence, Comment), _nothing),

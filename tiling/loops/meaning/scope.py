@@ -36,7 +36,7 @@ class Scope:
     """The names of a block and of the blocks outside it.
 
     numbers: the values of variables; those of flags are 0 and 1. copies: those that the worker waits for. raised: the
-    flags that `RaiseFlag` has named. shapes: those of tile registers; None until `Tiles`. shaped: whether registers
+    flags that `SetFlag` has raised. shapes: those of tile registers; None until `Tiles`. shaped: whether registers
     need them. own: the registers that this very block has named. team: the buffers that all threads share. workers: who
     runs this. prefetches: its cursors, and what was prefetched. instructions: what is known of instructions that have
     run, by their identity.

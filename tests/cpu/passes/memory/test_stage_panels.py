@@ -9,13 +9,13 @@ import pytest
 
 from cpu.codegen.inside import facts_of
 from cpu.passes.forms import product_forms
-from cpu.passes.memory.stage_panels import stage_panels
+from cpu.passes.memory.stage_panels import UNPACKED, stage_panels
 from microkernels.tile.isa import ISAS
 from tests.support.kernels.cases import CASES
 from tests.support.loops.passes import pack_loops
 from tiling.loops.index import variable
 from tiling.loops.kernel import Kernel
-from tiling.loops.language import Block, ClearFlag, Do, Flag, If, Inside, Let, Load, RaiseFlag, StagedPart, Store, Team
+from tiling.loops.language import Block, Do, Flag, If, Inside, Let, Load, SetFlag, StagedPart, Store, Team
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.rewrite import places
@@ -110,9 +110,8 @@ def test_the_first_task_of_a_core_packs_for_its_others():
     found = kernels(scheme_of(SHARED))["bind cores"]
     (team,) = found.body
     assert isinstance(team, Team) and [b.name for b in buffers(found)] == ["X", "W", "Y", "panel"]
-    assert (
-        sum(isinstance(s, RaiseFlag) for s in team.body) == sum(isinstance(s, ClearFlag) for s in walk(team.body)) == 1
-    )
+    raised, cleared = (SetFlag(UNPACKED, holds) for holds in (True, False))
+    assert team.body.count(raised) == list(walk(team.body)).count(cleared) == 1
     tests = [s.conditions for s in walk(found.body) if isinstance(s, If)]
     assert (Flag("unpacked"), Inside(variable("k") - variable("k_1"), 0, 1)) in tests
 
@@ -120,7 +119,7 @@ def test_the_first_task_of_a_core_packs_for_its_others():
 def test_tasks_of_other_pixels_pack_by_themselves():
     assert plan_panels(scheme_of(SHARED)).kept and not plan_panels(scheme_of(EACH_TASK)).kept
     found = kernels(scheme_of(EACH_TASK))["bind cores"]
-    assert not any(isinstance(statement, (RaiseFlag, ClearFlag)) for statement in walk(found.body))
+    assert not any(isinstance(statement, SetFlag) for statement in walk(found.body))
 
 
 def test_a_scheme_without_panels_stays_as_it_is():
