@@ -46,8 +46,8 @@ _PEAK_SECONDS = 0.004
 _STEADY = 0.97
 # A sample takes about this long, or one call. That is shorter than a scheduler's slice, so an interruption spoils few
 # samples and leaves the median alone.
-_SAMPLE_SECONDS = 0.001
-_LEAST_SAMPLES, _MOST_SAMPLES = 5, 100
+SAMPLE_SECONDS = 0.001
+_LEAST_SAMPLES, _MOST_SAMPLES = 5, 100  # of samples of this length, and as many times more as they are shorter
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,17 +145,18 @@ class Kernel:
         seconds: float,
         arrays: Sequence[np.ndarray] = (),
         cold: bool = False,
+        sample: float = SAMPLE_SECONDS,
     ) -> Timing:
         """Times the kernel alone between two measurements of the peak, with warm caches, or `cold`.
 
-        seconds: the time of all samples together. arrays: the epilogue's arrays, in the order of the problem's
-        `epilogue_arrays`. cold: every call finds all arrays in memory and in no cache. Raises MachineError where the
-        CPU cannot empty its caches.
+        seconds: the time of all samples together. sample: the least time of a sample with warm caches. arrays: the
+        epilogue's arrays, in the order of the problem's `epilogue_arrays`. cold: every call finds all arrays in memory
+        and in no cache. Raises MachineError where the CPU cannot empty its caches.
         """
         flags, lanes, all_arrays = self.emitted.compiler_flags, self.scheme.lanes, (x, packed, y, *arrays)
         if cold:
             return timed_cold(lambda **how: time_cold_calls(self.address, *all_arrays, **how), flags, lanes, seconds)
-        return timed(lambda **how: time_calls(self.address, *all_arrays, **how), flags, lanes, seconds)
+        return timed(lambda **how: time_calls(self.address, *all_arrays, **how), flags, lanes, seconds, sample)
 
     @property
     def address(self) -> int:
@@ -325,11 +326,17 @@ def quietly(measure: Callable[[], Timing], threads: int, tries: int = TRIES) -> 
     return replace(timing, disturbed=why) if why else timing
 
 
-def timed(called: Callable[..., tuple[float, ...]], flags: tuple[str, ...], lanes: int, seconds: float) -> Timing:
+def timed(
+    called: Callable[..., tuple[float, ...]],
+    flags: tuple[str, ...],
+    lanes: int,
+    seconds: float,
+    sample: float = SAMPLE_SECONDS,
+) -> Timing:
     """Times calls between two measurements of the peak. called: `time_calls` for a kernel and its arrays."""
     before = peak_gflops(flags, lanes, _PEAK_SECONDS)
-    count = round(seconds / max(called(seconds=0, samples=1)[0], _SAMPLE_SECONDS))
-    count = max(_LEAST_SAMPLES, min(_MOST_SAMPLES, count))
+    count = round(seconds / max(called(seconds=0, samples=1)[0], sample))
+    count = max(_LEAST_SAMPLES, min(round(_MOST_SAMPLES * SAMPLE_SECONDS / sample), count))
     samples = called(seconds=seconds, samples=count, warmup=0)
     return Timing(samples, _peak_beside(before, flags, lanes))
 

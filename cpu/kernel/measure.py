@@ -10,7 +10,7 @@ import numpy as np
 
 from cpu.codegen.arrays import stored
 from cpu.kernel.arguments import aligned
-from cpu.kernel.callable import Kernel, build, quietly
+from cpu.kernel.callable import SAMPLE_SECONDS, Kernel, build, quietly
 from cpu.reference.oracle import error_bound, exact_bound, integers, part_written, reals, reference, wrong
 from cpu.reference.winograd import winograd_bound, winograd_integers
 from cpu.runtime.machine.host import MachineError
@@ -156,22 +156,24 @@ def compiled(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream
 
 
 # Repetitions of a microkernel's measurement, each in memory of its own and beside its own peak. One repetition differs
-# from the next by 2.7 %, because pages lie elsewhere; the median of five by 1.2 % (standard deviation, 16 tiles of f32
-# on Sapphire Rapids).
+# from the next by 2.7 %, because pages lie elsewhere (standard deviation, 16 tiles of f32 on Sapphire Rapids).
 REPETITIONS = 5
+# Seconds of a sample of it, about as long as the chunks of which the peak is the fastest. A core of a Zen 3 in a cloud
+# was undisturbed for half a millisecond at a time. There 12 of 40 tiles had 50 to 80 % of their speed by samples of
+# 1 ms, and the peak all of it (docs/decisions/062).
+TILE_SAMPLE = 50e-6
 
 
 @_with_memory
 def microkernel(*, name: str, l1_bytes: int, seconds: float) -> Measurement:
-    """As `scheme`, for one microkernel in its benchmark loop, on one thread. Returns the median of its repetitions."""
+    """As `scheme`, for one microkernel in its benchmark loop, on one thread. Returns the fastest of its repetitions."""
     tile = parse_microkernel(name)
     kernel = build(benchmark_scheme(tile, l1_bytes), isa_named(tile.isa))
     arrays, repetitions, held = check_exact(kernel), [], []
     for _ in range(REPETITIONS):
         held.append([aligned(array) for array in arrays])  # freed arrays would give the next repetition the same memory
-        repetitions.append(_timed(kernel, *held[-1], seconds=seconds / REPETITIONS, threads=1))
-    repetitions.sort(key=lambda repetition: min(repetition["samples"]) * repetition["peak_gflops"])
-    return repetitions[REPETITIONS // 2]
+        repetitions.append(_timed(kernel, *held[-1], seconds=seconds / REPETITIONS, threads=1, sample=TILE_SAMPLE))
+    return min(repetitions, key=lambda repetition: min(repetition["samples"]) * repetition["peak_gflops"])
 
 
 def check_exact(kernel: Kernel) -> tuple[np.ndarray, ...]:
@@ -239,7 +241,8 @@ def _timed(
     seconds: float,
     threads: int,
     cache: str = "warm",
+    sample: float = SAMPLE_SECONDS,
 ) -> Measurement:
     """The kernel's samples and peak. If other programs took the cores meanwhile, it measures once more."""
-    timing = quietly(lambda: kernel.measure(x, packed, y, seconds, arrays, cache == "cold"), threads, tries=2)
+    timing = quietly(lambda: kernel.measure(x, packed, y, seconds, arrays, cache == "cold", sample), threads, tries=2)
     return {"samples": list(timing.samples), "peak_gflops": timing.peak_gflops, "disturbed": timing.disturbed}
