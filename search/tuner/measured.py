@@ -42,10 +42,13 @@ class Measured:
     def work(self) -> float:
         """Floating-point operations that a core at its peak could have done in the same time, to compare schemes by.
 
-        It is the median of the visits that count, each times its own peak. One visit in a slow moment does not count
-        then, as it would in pooled samples.
+        It is the median, over the visits that count, of the fastest sample times the visit's own peak. What disturbs a
+        core only adds time, often for most of a visit, and the peak beside is the fastest of its chunks as well. One
+        visit in a slow or a lucky moment does not count.
         """
-        return median(visit.seconds * visit.peak_gflops for visit in self.counted) * 1e9
+        # 72 contenders of resnet18 on a disturbed Zen 3, in 3 turns and the next 3: the ratio of two differs by 8 % in
+        # the middle by medians, by 9 % by lower quartiles, and by 2 % by fastest samples (docs/decisions/062).
+        return median(min(visit.samples) * visit.peak_gflops for visit in self.counted) * 1e9
 
     def after(self, visit: Timing) -> Measured:
         """With one more visit."""

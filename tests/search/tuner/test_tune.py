@@ -54,6 +54,20 @@ def test_the_fastest_wins():
     assert outcome.trials == len(CANDIDATES) and not outcome.interrupted
 
 
+def test_how_much_of_a_visit_was_slow_does_not_decide():
+    """Whatever runs on the other hyperthread halves the speed, longer beside the fastest than beside the others."""
+    bench = Bench({c.text: 1.1 for c in CANDIDATES} | {CANDIDATES[2].text: 1.0})
+    measure = bench.measure
+
+    def shared(scheme, *rest):
+        alone = measure(scheme, *rest).samples[0]
+        slow = 4 if scheme == CANDIDATES[2] else 1
+        return Timing((*(2 * alone,) * slow, *(alone,) * (5 - slow)), 100.0)
+
+    bench.measure = shared
+    assert bench.tune().best.scheme == CANDIDATES[2]
+
+
 def test_what_was_measured_while_it_was_prepared_is_not_visited_again():
     """As on a cluster, whose visits take no time here. The finals compare two, however little time is left."""
     bench = Bench({c.text: 1.0 + place for place, c in enumerate(CANDIDATES)}, each=10.0)
@@ -284,8 +298,10 @@ def test_an_earlier_choice_stays_where_the_finals_end_before_its_turn():
 
     A slow one does not stay: the two that were visited are level, so the first candidate wins.
     """
-    known = {c.text: Timing((1.0 - place * 0.0005,) * 5, 100.0) for place, c in enumerate(CANDIDATES)}
     bench = Bench({c.text: 1.0 - place * 0.0005 for place, c in enumerate(CANDIDATES)}, each=10.0, jitter=0.01)
+    known = {c.text: bench.measure(c, 0.1, 1.0) for c in CANDIDATES}
+    bench.calls.clear()
+    bench.now = 0.0
     outcome = bench.tune(known=known, incumbent=CANDIDATES[0].text, budget=1.0)
     assert bench.calls == [CANDIDATES[5].text, CANDIDATES[4].text] and outcome.best.scheme == CANDIDATES[0]
     slow = known | {CANDIDATES[0].text: Timing((1.1,) * 5, 100.0)}
