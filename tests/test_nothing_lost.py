@@ -82,11 +82,12 @@ def run_with_small_files(place: Site, largest: int, command: list[str]) -> subpr
 def test_a_ranking_on_a_full_disk_ends_with_a_sentence_and_keeps_what_it_has(tmp_path, prepared):
     place = site(tmp_path / "site", prepared, RANK)
     place.query("CREATE TABLE filler (bytes)")
-    place.query("INSERT INTO filler VALUES (zeroblob(150000))")  # larger than anything that a compiler writes
+    # The store is five times as large as anything that a compiler writes, and has room for some 14 of 40 measurements.
+    place.query("INSERT INTO filler VALUES (zeroblob(30000))")
     place.query("VACUUM")
     place.query("PRAGMA wal_checkpoint(TRUNCATE)")
     # What does not fit the file any more stays in SQLite's log, until that is full as well.
-    ended = run_with_small_files(place, place.store.stat().st_size + 2 * 4096, RANK)
+    ended = run_with_small_files(place, place.store.stat().st_size, RANK)
     assert ended.returncode == 1 and "Traceback" not in ended.stderr
     assert "measurements cannot be kept in" in ended.stderr.splitlines()[-1] and "TILEWRIGHT_DATA" in ended.stderr
     place.check_whole()
