@@ -56,6 +56,7 @@ from tiling.loops.machines import Advance, Aim, Cursors, Fence, Shape, Tiles
 from tiling.loops.walk import named_buffers
 
 _COMMENT = 115  # characters of a line of a comment
+_LOCALITY = {1: 3, 2: 2}  # what gcc and clang call caches: 3 is the nearest
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ class Printer:
             case Move(view, at):
                 return [f"{view} += {self.address(Address(view, at), arrays).removeprefix(f'{view} + ')};"]
             case Prefetch(address, level, write):
-                return [f"__builtin_prefetch({self.address(address, arrays)}, {int(write)}, {4 - level});"]
+                return [f"__builtin_prefetch({self.address(address, arrays)}, {int(write)}, {_LOCALITY[level]});"]
             case Cursors():
                 return [cursors.BEGIN]
             case Aim(cursor, address, elements):
