@@ -25,7 +25,7 @@ static inline $V constant(float value) { return constant[value]; }
 static inline $V choose(bits lanes, $V a, $V b) { return ($V)((lanes & (bits)a) | (~lanes & (bits)b)); }"""
 
 # For instruction sets with an instruction that multiplies by a power of two, and one that looks numbers up. The texts
-# for others are in the table.
+# for others are below.
 _BY_TABLE = {
     "exp2_of": """\
 
@@ -73,6 +73,50 @@ static inline $V exp_of_half($V v, $V low)
     const $V log2e = constant(-0.721347511f), shift = constant(786432.0f), shifted = v * log2e + shift;
     const $V whole = shifted - shift, r = ((v * log2e - whole) + v * constant(-9.62981517e-9f)) + low * log2e;
     return scale[-v, constant(-174.0f), exp2_of(shifted, r), whole];
+}""",
+}
+
+# For instruction sets that multiply and add at once, but have no such instructions: 2^n is the exponent itself.
+_BY_EXPONENT = {
+    "twice_exp2_of": """\
+
+/* 2 * 2^r with |r| <= 1/2: a polynomial, fitted minimax to a relative error of 2^-28. */
+static inline $V twice_exp2_of($V r)
+{
+    $V p = constant(3.06529459e-4f);
+    p = p * r + constant(2.67816172e-3f);
+    p = p * r + constant(1.92370117e-2f);
+    p = p * r + constant(1.11007199e-1f);
+    p = p * r + constant(4.80452955e-1f);
+    p = p * r + constant(1.38629436f);
+    return p * r + constant(2.0f);
+}""",
+    "half_power_of": """\
+
+/* 2^(n - 1), of shifted = 1.5 * 2^23 + 126 + n, whose last bits are its exponent, and 0 for n = -126. Half, as 2^128 is
+ * no f32, though smaller numbers with this n are. */
+static inline $V half_power_of($V shifted) { return ($V)((bits)shifted << 23); }""",
+    "exp_of": """\
+
+/* e^v = 2^n 2^r. Beside 1.5 * 2^23 an f32 has no place for a fraction, so adding that number rounds. 1 / ln 2 is the
+ * sum of two f32. From v = 89 on the result is infinite; below -86.99 it is 0, for subnormal numbers begin soon after
+ * and many CPUs are slow to make them. Error: below 1.1 ulp. */
+static inline $V exp_of($V v)
+{
+    const $V near = smaller[constant(89.0f), larger[constant(-87.0f), v]], log2e = constant(1.44269502f);
+    const $V shift = constant(12583038.0f), shifted = near * log2e + shift, whole = shifted - shift;
+    const $V r = (near * log2e - whole) + near * constant(1.92596303e-8f);
+    return twice_exp2_of(r) * half_power_of(shifted);
+}""",
+    "exp_of_half": """\
+
+/* e^-((v + low) / 2) for v >= 0, of which low was rounded off: exp_of with -1 / (2 ln 2). */
+static inline $V exp_of_half($V v, $V low)
+{
+    const $V near = smaller[constant(174.0f), v], log2e = constant(-0.721347511f);
+    const $V shift = constant(12583038.0f), shifted = near * log2e + shift, whole = shifted - shift;
+    const $V r = ((near * log2e - whole) + near * constant(-9.62981517e-9f)) + low * log2e;
+    return twice_exp2_of(r) * half_power_of(shifted);
 }""",
 }
 
@@ -190,7 +234,7 @@ static inline $V exp_of_sum($V v, $V low)
     const $V least = constant(-87.0f);
     bits n;
     $V whole;
-    const $V r = rest_of(min_of(constant(89.0f), max_of(least, v)), low, &n, &whole);
+    const $V r = rest_of(smaller[constant(89.0f), larger[least, v]], low, &n, &whole);
     const bits half = n >> 1;
     const $V power = (expm1_near_0(r) + constant(1.0f)) * power_of_2(half) * power_of_2(n - half);
     return choose(v < least, constant(0.0f), power);
@@ -209,7 +253,7 @@ static inline $V expm1_of($V v)
 {
     bits n;
     $V whole;
-    const $V near = max_of(constant(-30.0f), min_of(constant(1.0f), v));
+    const $V near = larger[constant(-30.0f), smaller[constant(1.0f), v]];
     const $V r = rest_of(near, constant(-0.0f), &n, &whole), power = power_of_2(n);
     const $V below = expm1_near_0(r) * power + (power - constant(1.0f));
     const $V found = choose(v < constant(1.0f), below, exp_of(v) - constant(1.0f));
@@ -223,7 +267,7 @@ static inline $V tanh_of($V v)
 {
     bits n;
     $V whole;
-    const $V r = rest_of(max_of(constant(-30.0f), constant(-2.0f) * abs_of(v)), constant(-0.0f), &n, &whole);
+    const $V r = rest_of(larger[constant(-30.0f), constant(-2.0f) * abs_of(v)], constant(-0.0f), &n, &whole);
     const $V power = power_of_2(n), t = expm1_near_0(r) * power + (power - constant(1.0f));
     return ($V)((bits)((constant(0.0f) - t) / (t + constant(2.0f))) | ((bits)v & (bits)constant(-0.0f)));
 }""",
@@ -275,7 +319,7 @@ static inline $V gelu_tanh_of($V v)
  * P is fitted to ln(1 - erf), so that e^P is right to 2^-29. From |v| = 4 on it is 1. Error: below 2 ulp. */
 static inline $V erf_of($V v)
 {
-    const $V a = min_of(constant(4.0f), abs_of(v)), square = v * v, sign = ($V)((bits)v & (bits)constant(-0.0f));
+    const $V a = smaller[constant(4.0f), abs_of(v)], square = v * v, sign = ($V)((bits)v & (bits)constant(-0.0f));
     $V near = constant(7.8538445e-5f);
     near = near * square + constant(-8.0101881e-4f);
     near = near * square + constant(5.18832699e-3f);
@@ -369,7 +413,7 @@ def definitions(names: Iterable[str], isa: Isa) -> str:
 
 def _texts(isa: Isa) -> dict[str, str]:
     """The texts of all functions for an instruction set."""
-    by_table = _BY_TABLE if isa.scale else {}  # before those that call them
+    by_table = _BY_TABLE if isa.scale else _BY_EXPONENT if isa.once else {}  # before those that call them
     by_mask = _BY_MASK if isa.no_number else {}
     by_once = _BY_ONCE if isa.once else {}
     return by_table | by_mask | _TEXTS | by_table | by_mask | by_once

@@ -73,6 +73,7 @@ AVX2 = Isa(
     constant="_mm256_set1_ps({s})",
     larger="_mm256_max_ps({a}, {b})",
     smaller="_mm256_min_ps({a}, {b})",
+    no_number="_mm256_blendv_ps({found}, {v}, _mm256_cmp_ps({v}, {v}, _CMP_UNORD_Q))",
     once="_mm256_fmadd_ps({a}, {b}, {c})",
 )
 

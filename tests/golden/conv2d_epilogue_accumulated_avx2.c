@@ -52,53 +52,32 @@ static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 typedef int bits __attribute__((vector_size(32)));
 static inline __m256 constant(float value) { return _mm256_set1_ps(value); }
 static inline __m256 choose(bits lanes, __m256 a, __m256 b) { return (__m256)((lanes & (bits)a) | (~lanes & (bits)b)); }
-static inline __m256 max_of(__m256 a, __m256 b) { return choose(a != a, a, _mm256_max_ps(a, b)); }
-static inline __m256 min_of(__m256 a, __m256 b) { return choose(a != a, a, _mm256_min_ps(a, b)); }
+
+/* 2 * 2^r with |r| <= 1/2: a polynomial, fitted minimax to a relative error of 2^-28. */
+static inline __m256 twice_exp2_of(__m256 r)
+{
+    __m256 p = constant(3.06529459e-4f);
+    p = p * r + constant(2.67816172e-3f);
+    p = p * r + constant(1.92370117e-2f);
+    p = p * r + constant(1.11007199e-1f);
+    p = p * r + constant(4.80452955e-1f);
+    p = p * r + constant(1.38629436f);
+    return p * r + constant(2.0f);
+}
+
+/* 2^(n - 1), of shifted = 1.5 * 2^23 + 126 + n, whose last bits are its exponent, and 0 for n = -126. Half, as 2^128 is
+ * no f32, though smaller numbers with this n are. */
+static inline __m256 half_power_of(__m256 shifted) { return (__m256)((bits)shifted << 23); }
+
+/* e^-((v + low) / 2) for v >= 0, of which low was rounded off: exp_of with -1 / (2 ln 2). */
+static inline __m256 exp_of_half(__m256 v, __m256 low)
+{
+    const __m256 near = _mm256_min_ps(constant(174.0f), v), log2e = constant(-0.721347511f);
+    const __m256 shift = constant(12583038.0f), shifted = near * log2e + shift, whole = shifted - shift;
+    const __m256 r = ((near * log2e - whole) + near * constant(-9.62981517e-9f)) + low * log2e;
+    return twice_exp2_of(r) * half_power_of(shifted);
+}
 static inline __m256 abs_of(__m256 v) { return (__m256)((bits)v & ~(bits)constant(-0.0f)); }
-
-/* Of a sum v + low with |low| <= 2^-10 |v|: the whole number nearest to (v + low) / ln 2, as bits and as a float, and
- * what is left of the sum. Beside 1.5 * 2^23 an f32 has no place for a fraction, so adding that number rounds, and its
- * last bits are the whole number. ln 2 is split in two: a whole number times the first part, 355 / 512, is exact. A
- * compiler leaves out a low of -0. */
-static inline __m256 rest_of(__m256 v, __m256 low, bits *n, __m256 *whole)
-{
-    const __m256 shift = constant(12582912.0f), shifted = (v + low) * constant(1.44269504f) + shift;
-    *whole = shifted - shift;
-    *n = (bits)shifted - (bits)shift;
-    return ((v - *whole * constant(0.693359375f)) + *whole * constant(2.12194440e-4f)) + low;
-}
-
-/* 2^n for -127 < n < 128: n is the exponent itself. */
-static inline __m256 power_of_2(bits n) { return (__m256)((n + 127) << 23); }
-
-/* e^r - 1 for |r| <= ln 2 / 2: r + r^2 times a polynomial, fitted minimax to a relative error of 2^-31. */
-static inline __m256 expm1_near_0(__m256 r)
-{
-    __m256 p = constant(1.98458998e-4f);
-    p = p * r + constant(1.39408259e-3f);
-    p = p * r + constant(8.33338980e-3f);
-    p = p * r + constant(4.16663586e-2f);
-    p = p * r + constant(1.66666664e-1f);
-    p = p * r + constant(5.00000004e-1f);
-    return (r * r) * p + r;
-}
-
-/* e^(v + low) = 2^n e^r; 2^n is applied in two halves, since 2^128 is no f32. From v = 89 on the result is infinite;
- * below -87 it is 0, for subnormal numbers begin soon after and many CPUs are slow to make them. Error: below 1.1
- * ulp. */
-static inline __m256 exp_of_sum(__m256 v, __m256 low)
-{
-    const __m256 least = constant(-87.0f);
-    bits n;
-    __m256 whole;
-    const __m256 r = rest_of(min_of(constant(89.0f), max_of(least, v)), low, &n, &whole);
-    const bits half = n >> 1;
-    const __m256 power = (expm1_near_0(r) + constant(1.0f)) * power_of_2(half) * power_of_2(n - half);
-    return choose(v < least, constant(0.0f), power);
-}
-
-/* e^-((v + low) / 2). */
-static inline __m256 exp_of_half(__m256 v, __m256 low) { return exp_of_sum(constant(-0.5f) * v, constant(-0.5f) * low); }
 
 /* max(v, 0) - |v| P(-|v|), with P the probability of a normal deviate below its argument. P(-a) is e^(-a^2/2) times a
  * quotient of polynomials, fitted minimax on 0 <= a <= 15 to a relative error of 2^-27; none of their coefficients is

@@ -34,7 +34,14 @@ static const int first_4_lanes[8] = {-1, -1, -1, -1, 0, 0, 0, 0};
 typedef int bits __attribute__((vector_size(32)));
 static inline __m256 constant(float value) { return _mm256_set1_ps(value); }
 static inline __m256 choose(bits lanes, __m256 a, __m256 b) { return (__m256)((lanes & (bits)a) | (~lanes & (bits)b)); }
-static inline __m256 max_of(__m256 a, __m256 b) { return choose(a != a, a, _mm256_max_ps(a, b)); }
+/* found, and v where v is no number. Two forms that mean the same: where gcc knows v it does without the test of the
+ * first one, and elsewhere the second one is faster. */
+static inline __m256 kept_of(__m256 v, __m256 found)
+{
+    const bits none = v != v;
+    return __builtin_constant_p(none[0]) ? choose(none, v, found) : _mm256_blendv_ps(found, v, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+}
+static inline __m256 max_of(__m256 a, __m256 b) { return kept_of(a, _mm256_max_ps(a, b)); }
 
 typedef int truths __attribute__((vector_size(32)));
 static inline truths constant_bool(int value) { return -value - (truths){0}; }
