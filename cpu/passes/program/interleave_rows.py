@@ -31,7 +31,7 @@ from tiling.loops.walk import walk, with_blocks
 
 # Rows at once: the first of these numbers that divides the rows. Combining the lanes of a vector takes some 30 cycles,
 # and a CPU looks a few hundred instructions ahead. Softmax of 1536 rows of 128 on a Zen 5: 61.1 us one by one, 51.1 by
-# two, 46.6 by four.
+# two, 46.6 by four. With the 16 registers of AVX2, whose constants then come from memory, 137, 119 and 113 on a Zen 3.
 ROWS = (4, 2)
 # The most accesses to elements in a row. In longer rows waiting is a small part, and several rows at once are several
 # streams from memory: layer norm of 768 columns gained 7 %, softmax of 512 lost 1 to 20 %, RMS norm 6 to 19 %.
@@ -46,14 +46,10 @@ MOST_IN_CACHE = 1 << 21
 # Sums of all on one thread of a Zen 5: 143 us for 166 with 16 MiB, 237 for 287 with 24. Maxima of rows lose 3 to 15 %,
 # sums over two arrays up to 2 %, and sums of rows of 768 that L2 holds 9 to 47 %.
 STREAMS = 2
-# The least number of vector registers. With fewer, the sums of several rows and a polynomial's constants do not fit.
-LEAST_REGISTERS = 32
 
 
-def interleave_rows(kernel: Kernel, registers: int) -> Kernel:
-    """The kernel with short rows that are reduced in step. registers: how many vector registers there are."""
-    if registers < LEAST_REGISTERS:
-        return kernel
+def interleave_rows(kernel: Kernel) -> Kernel:
+    """The kernel with short rows that are reduced in step."""
     largest = max((prod(array.shape) for array in kernel.arrays), default=0)
     return replace(kernel, body=_interleaved(kernel.body, kernel.ranges, largest <= MOST_IN_CACHE))
 
