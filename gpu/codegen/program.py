@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gpu.codegen.copies.aligned import AlignedRows
 from gpu.codegen.copies.tensor_map import TensorMap
+from tiling.rewrite.aligned import AlignedRows
 from tiling.scheme.scheme import Scheme
 
 
@@ -47,9 +47,7 @@ class Program:
     @property
     def uses_tma(self) -> bool:
         """Whether the text needs TMA copies, mbarriers or clusters."""
-        return any(
-            call in self.text for call in ("TENSOR_MAP", "mbarrier_", "cluster_", "registers_", "stage_", "word(")
-        )
+        return any(call in self.text for call in ("TENSOR_MAP", "mbarrier_", "cluster_"))
 
     @property
     def uses_wgmma(self) -> bool:

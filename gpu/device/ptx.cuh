@@ -98,9 +98,6 @@ DEVICE void ldmatrix_x4_trans(unsigned *to, unsigned row)
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(row) : "memory");
 }
 
-/* Returns the value of the next lane of the warp; the last lane gets its own value. It is no barrier. */
-DEVICE unsigned from_next_lane(unsigned value) { return __shfl_down_sync(0xffffffff, value, 1); }
-
 /* Loads one 32-bit element of shared memory for each lane. */
 DEVICE unsigned load_shared(unsigned from)
 {
@@ -140,68 +137,5 @@ DEVICE unsigned round_tf32(unsigned bits)
     return rounded;
 }
 
-/* Load one element of global memory, as f32. */
-DEVICE float load_f32(const void *from) { return *(const float *)from; }
-
-DEVICE float load_f16(const void *from)
-{
-    float value;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(*(const unsigned short *)from));
-    return value;
-}
-
-DEVICE float load_bf16(const void *from) { return __uint_as_float((unsigned)*(const unsigned short *)from << 16); }
-
-/* Load two neighbours of global memory, at a multiple of their size, in one access, as f32. */
-DEVICE void load_f32_pair(float *to, const void *from)
-{
-    const float2 pair = *(const float2 *)from;
-    to[0] = pair.x;
-    to[1] = pair.y;
-}
-
-DEVICE void load_f16_pair(float *to, const void *from)
-{
-    asm("{ .reg .b16 first, second; mov.b32 {first, second}, %2; cvt.f32.f16 %0, first; cvt.f32.f16 %1, second; }"
-        : "=f"(to[0]), "=f"(to[1]) : "r"(*(const unsigned *)from));
-}
-
-DEVICE void load_bf16_pair(float *to, const void *from)
-{
-    const unsigned bits = *(const unsigned *)from;
-    to[0] = __uint_as_float(bits << 16);
-    to[1] = __uint_as_float(bits & 0xffff0000);
-}
-
-/* Store results: one element, or two neighbours in one access, rounded to nearest even. */
+/* Stores an element to global memory. */
 DEVICE void store_f32(void *to, float value) { *(float *)to = value; }
-
-DEVICE void store_f32_pair(void *to, float first, float second) { *(float2 *)to = make_float2(first, second); }
-
-DEVICE void store_f16(void *to, float value)
-{
-    unsigned short bits;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-    *(unsigned short *)to = bits;
-}
-
-DEVICE void store_f16_pair(void *to, float first, float second)
-{
-    unsigned bits;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
-    *(unsigned *)to = bits;
-}
-
-DEVICE void store_bf16(void *to, float value)
-{
-    unsigned short bits;
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-    *(unsigned short *)to = bits;
-}
-
-DEVICE void store_bf16_pair(void *to, float first, float second)
-{
-    unsigned bits;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
-    *(unsigned *)to = bits;
-}

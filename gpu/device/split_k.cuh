@@ -29,9 +29,3 @@ DEVICE unsigned take_semaphore(unsigned *semaphore, unsigned count)
     asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(semaphore), "r"(count - 1) : "memory");
     return before;
 }
-
-/* Tells every lane of a warp whether `value` is true for any lane. It is no barrier. */
-DEVICE int any_lane(int value) { return __any_sync(0xffffffff, value); }
-
-/* A barrier of the block that tells every thread whether `value` is true for any thread. */
-DEVICE int any_thread(int value) { return __syncthreads_or(value); }

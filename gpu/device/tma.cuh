@@ -27,10 +27,6 @@ DEVICE unsigned cluster_rank(void)
 DEVICE void cluster_arrive(void) { asm volatile("barrier.cluster.arrive;" ::: "memory"); }
 DEVICE void cluster_wait(void) { asm volatile("barrier.cluster.wait;" ::: "memory"); }
 
-/* Moves registers between warpgroups, so that each thread has `count`. All warps of a warpgroup make the same call. */
-#define registers_take(count) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count))
-#define registers_give(count) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count))
-
 /* ---- mbarriers: 8 bytes of shared memory ---- */
 
 /* A phase of an mbarrier ends after `arrivals` arrivals, once all expected bytes have come. */
@@ -170,46 +166,3 @@ DEVICE void tma_commit(void) { asm volatile("cp.async.bulk.commit_group;" ::: "m
 
 /* Returns once all of this thread's groups but the last `pending` have read the bytes that they store. */
 #define tma_wait_read(pending) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory")
-
-/* Store rounded results to global memory: 32 bits, which are one element or two neighbours of 16 bits, or 16 bits. */
-DEVICE void store_word(void *to, unsigned bits) { *(unsigned *)to = bits; }
-
-DEVICE void store_half_word(void *to, unsigned bits) { *(unsigned short *)to = (unsigned short)bits; }
-
-/* Store two neighbouring results to shared memory, rounded to nearest even. */
-DEVICE void stage_f32_pair(unsigned to, float first, float second)
-{
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(first), "f"(second) : "memory");
-}
-
-DEVICE void stage_f16_pair(unsigned to, float first, float second)
-{
-    unsigned bits;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
-    asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(bits) : "memory");
-}
-
-DEVICE void stage_bf16_pair(unsigned to, float first, float second)
-{
-    unsigned bits;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
-    asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(bits) : "memory");
-}
-
-/* Load two neighbours from shared memory, as f32. */
-DEVICE void unstage_f32_pair(float *to, unsigned from)
-{
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to[0]), "=f"(to[1]) : "r"(from) : "memory");
-}
-
-DEVICE void unstage_f16_pair(float *to, unsigned from)
-{
-    const unsigned bits = load_shared(from);
-    load_f16_pair(to, &bits);
-}
-
-DEVICE void unstage_bf16_pair(float *to, unsigned from)
-{
-    const unsigned bits = load_shared(from);
-    load_bf16_pair(to, &bits);
-}

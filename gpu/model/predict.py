@@ -10,18 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from gpu.codegen.copies.aligned import aligned_rows, is_copied
-from gpu.codegen.copies.operand import Operand
 from gpu.codegen.copies.tensor_map import SWIZZLE
-from gpu.codegen.copies.tma import load_lines, stored_by_tma, stored_columns
 from gpu.codegen.pipeline.instructions import CHUNK
 from gpu.codegen.pipeline.reading import pipeline_of
+from gpu.codegen.pipeline.residual import rows_of_chunks
 from gpu.codegen.pipeline.stages import SMALLEST_COPY, Pipeline
 from gpu.limits.multiprocessor import WARP
 from gpu.model.devices import Device
 from gpu.model.space import candidates, resident_blocks
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
+from tiling.rewrite.aligned import copies_of
 from tiling.scheme.scheme import Scheme
 
 # Cycles, from published micro-benchmarks of Ampere and Hopper, to one digit: from a copy to the first use of its data
@@ -133,16 +132,16 @@ def _adding_up(pipeline: Pipeline, device: Device) -> float:
 
 def _aligning(pipeline: Pipeline, device: Device) -> float:
     """Seconds of the kernel that copies inputs which TMA cannot read where they lie: a launch, and the bytes moved."""
-    copies = aligned_rows(_operands(pipeline)) if pipeline.tma else ()
+    copies = copies_of(pipeline.problem) if pipeline.tma else ()
     return _LAUNCH_SECONDS + sum(copy.moved for copy in copies) / device.memory_bandwidth if copies else 0.0
 
 
 def _row_stores(pipeline: Pipeline) -> float:
     """Cycles in which warps store the rows of a tile that TMA cannot store. Four warps issue at once."""
-    if not pipeline.tma or stored_by_tma(pipeline):
+    if not pipeline.tma or rows_of_chunks(pipeline.problem):
         return 0.0
     rows, columns, _ = pipeline.block_tile
-    return rows * columns / stored_columns(pipeline) * _ROW_STORE / 4
+    return rows * columns * DTYPE_BYTES[pipeline.problem.output_dtype] / SWIZZLE * _ROW_STORE / 4
 
 
 def _fragment_bytes(pipeline: Pipeline) -> int:
@@ -181,8 +180,7 @@ def _sectors(pipeline: Pipeline, side: int) -> float:
     """How much more than its bytes the L2 sends of an input: a row of 128 bytes that begins within a sector lies in one
     sector more.
     """
-    operand = _operands(pipeline)[side]
-    if pipeline.tma and is_copied(operand):
+    if pipeline.tma and any(copy.array == side for copy in copies_of(pipeline.problem)):
         return 1.0  # the copy's rows begin at sectors
     within = 1 - pipeline.alignment(side, _SECTOR) / _SECTOR
     return 1 + within * _SECTOR / SWIZZLE
@@ -191,7 +189,7 @@ def _sectors(pipeline: Pipeline, side: int) -> float:
 def _copies(pipeline: Pipeline) -> float:
     """Cycles in which a block issues the copies of one step. Four warps issue one instruction a cycle each."""
     if pipeline.tma:
-        return _TMA_COPY * len(load_lines(_operands(pipeline)))
+        return _TMA_COPY * sum(map(pipeline.boxes, (0, 1)))
     instructions = sum(_copy_instructions(pipeline, side) * _copies_each(pipeline, side) for side in (0, 1))
     return instructions * pipeline.threads / 32 / 4
 
@@ -234,10 +232,6 @@ def _gather_latency(pipeline: Pipeline) -> float:
             evenly = pipeline.tile_bytes[side] % (CHUNK * pipeline.threads) == 0  # else one after the other
             waits += count // max(n for n in range(1, most + 1) if (count % n == 0 and evenly) or n == 1)
     return _L2_LATENCY * waits
-
-
-def _operands(pipeline: Pipeline) -> tuple[Operand, Operand]:
-    return Operand(pipeline, 0), Operand(pipeline, 1)
 
 
 def _finishing_bytes(scheme: Scheme) -> int:

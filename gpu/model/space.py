@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from gpu.codegen.copies.operand import Operand
-from gpu.codegen.copies.tma import tma_maps
+from gpu.codegen.copies.tensor_map import check_windows
 from gpu.codegen.pipeline.instructions import DTYPES, Instruction, instruction_for, instructions_for
 from gpu.codegen.pipeline.reading import NO_PRODUCT, is_product, pipeline_of
 from gpu.codegen.pipeline.stages import Pipeline
-from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS
+from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS, blocks_for_registers
 from gpu.model.devices import DEVICES, Device
+from gpu.passes.check_scheme import check_scheme
 from tiling.choices import either
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
@@ -263,7 +263,7 @@ def limits(scheme: Scheme, device: Device) -> str:
     try:
         pipeline = pipeline_of(scheme)
         if pipeline.tma:
-            tma_maps(pipeline, (Operand(pipeline, 0), Operand(pipeline, 1)))
+            check_windows(scheme.problem)
     except SchemeError as error:
         return str(error)
     if pipeline.asynchronous and not device.wgmma_flops:
@@ -273,16 +273,18 @@ def limits(scheme: Scheme, device: Device) -> str:
             f"needs {pipeline.shared_bytes} bytes of shared memory, a block on {device.name} has at most "
             f"{device.shared_of_block}"
         )
-    registers, given = pipeline.registers, pipeline.consumer_registers or pipeline.registers
-    if pipeline.tma and pipeline.registers_needed > given:
-        return f"needs about {pipeline.registers_needed} registers a thread that multiplies, there are {given}"
+    registers = pipeline.registers
     if registers > LARGEST_THREAD_REGISTERS:
         return f"needs about {registers} registers a thread, there are {LARGEST_THREAD_REGISTERS}"
-    if registers * pipeline.threads > REGISTERS:
+    if not blocks_for_registers(pipeline.threads, registers):
         return (
             f"needs about {registers} registers for each of {pipeline.threads} threads, a multiprocessor of "
             f"{device.name} has {REGISTERS}"
         )
+    try:
+        check_scheme(scheme)
+    except SchemeError as error:
+        return str(error)
     return ""
 
 

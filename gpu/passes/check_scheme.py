@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
-from gpu.passes.facts.workers import WARP_SIZE
+from gpu.passes.facts.workers import WARP_SIZE, takers_of
 from gpu.passes.matrices.check_matrix import check_matrix
-from gpu.passes.warpgroups.check_warpgroup import check_warpgroup, is_of_warpgroups
+from gpu.passes.warpgroups.check_warpgroup import check_warpgroup
+from gpu.passes.warpgroups.kinds import as_read, is_of_warpgroups
 from tiling.dtypes.formats import FLOATS
 from tiling.dtypes.products import DTYPES
 from tiling.scheme.scheme import Scheme
@@ -24,7 +25,7 @@ def check_scheme(scheme: Scheme) -> None:
     problem, output = scheme.problem, scheme.problem.output.name
     of_matrices = isinstance(scheme.specifiers[-1], Matrix)
     if is_of_warpgroups(scheme):
-        check_warpgroup(scheme)
+        check_warpgroup(as_read(scheme))
     elif of_matrices:
         check_matrix(scheme)
     elif problem.dtype not in _MULTIPLIED:
@@ -35,10 +36,11 @@ def check_scheme(scheme: Scheme) -> None:
     if not any(isinstance(s, Stage) and s.tensor == output for s in scheme.specifiers):
         raise SchemeError(f"S({output}) is missing: it marks where the register tile of {output} is held")
     sums = scheme.accumulators_at
+    takers = takers_of(scheme) if is_of_warpgroups(scheme) else ()
     for place, s in enumerate(scheme.specifiers):
         if isinstance(s, (Vector, DotGroup)):
             raise SchemeError(f"{s}: vectors are a CPU's; a GPU's scheme without M ends with U")
-        shared = of_matrices and isinstance(s, Tile) and s.worker == "block"
+        shared = of_matrices and isinstance(s, Tile) and s.worker in _BLOCKS
         if isinstance(s, (Rest, Tile)) and place < sums and s.dim[0] in problem.reductions and not shared:
             raise SchemeError(f"{s}: {s.dim} is summed over, so on a GPU it loops inside S({output})")
         if isinstance(s, Lambda) and s.dim in problem.reductions:
@@ -46,6 +48,7 @@ def check_scheme(scheme: Scheme) -> None:
         if isinstance(s, Stage) and s.depth > 1 and (not of_matrices or s.tensor == output):
             raise SchemeError(f"{s}: several stages are for the inputs of schemes with M; use S({s.tensor})")
         outside = [t for t in scheme.specifiers[: min(place, sums)] if isinstance(t, Tile) and t.worker in _THREADS]
+        outside = [t for t in outside if t not in takers]
         if isinstance(s, Stage) and s.tensor != output and outside:
             raise SchemeError(f"{s}: all threads of a block stage together, so {outside[0]} stands inside S({output})")
         if isinstance(s, Tile) and s.worker:
@@ -67,15 +70,18 @@ def _bound(scheme: Scheme, worker: str) -> list[Tile]:
 
 def _check_worker(scheme: Scheme, place: int, tile: Tile) -> None:
     """Checks that blocks stand outermost, and warps and lanes around the register tile."""
+    last = scheme.specifiers[-1]
+    if tile.worker == "cluster" and isinstance(last, Matrix) and not is_of_warpgroups(scheme):
+        raise SchemeError(f"{last}: clusters multiply by wgmma, such as M(m64n128k16)")
     if tile.worker not in _WORKERS or (tile.worker == "cluster" and not is_of_warpgroups(scheme)):
         raise SchemeError(f"{tile}: workers of a scheme without M are {', '.join(_WORKERS[1:])} on a GPU")
     before = scheme.specifiers[:place]
     outputs = [s for s in before if isinstance(s, Tile) and s.dim[0] not in scheme.problem.reductions]
-    if tile.worker == "block" and tile.dim[0] in scheme.problem.reductions and outputs:
+    if tile.worker in _BLOCKS and tile.dim[0] in scheme.problem.reductions and outputs:
         raise SchemeError(
-            f"{tile}: blocks that share a sum stand outside those that share outputs, such as {outputs[0]}"
+            f"{tile}: {tile.worker}s that share a sum stand outside those that share outputs, such as {outputs[0]}"
         )
-    if tile.worker == "block" and tile.dim[0] in scheme.problem.reductions:
+    if tile.worker in _BLOCKS and tile.dim[0] in scheme.problem.reductions:
         _check_shared_sum(scheme, tile)
     if tile.worker == "block" and not all(isinstance(s, Tile) and s.worker in _BLOCKS for s in before):
         raise SchemeError(f"{tile}: blocks stand outermost, together: put it first")
@@ -88,14 +94,14 @@ def _check_worker(scheme: Scheme, place: int, tile: Tile) -> None:
 
 
 def _check_shared_sum(scheme: Scheme, tile: Tile) -> None:
-    """Checks that several blocks share the sum, and that each has one register tile of it."""
+    """Checks that several blocks or clusters share the sum, and that each has one register tile of it."""
     if tile.trips == 1:
-        raise SchemeError(f"{tile}: one block shares no sum; leave it out, or share the sum among 2 or more")
+        raise SchemeError(f"{tile}: one {tile.worker} shares no sum; leave it out, or share the sum among 2 or more")
     between = [
         s
         for s in scheme.specifiers[: scheme.accumulators_at]
-        if not (isinstance(s, Tile) and (s.worker == "block" or s.dim[0] in scheme.problem.reductions))
+        if not (isinstance(s, Tile) and (s.worker in _BLOCKS or s.dim[0] in scheme.problem.reductions))
     ]
     if between:
         output = scheme.problem.output.name
-        raise SchemeError(f"{between[0]}: where blocks share a sum ({tile}), it stands inside S({output})")
+        raise SchemeError(f"{between[0]}: where {tile.worker}s share a sum ({tile}), it stands inside S({output})")

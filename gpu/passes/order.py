@@ -10,6 +10,7 @@ A new optimisation is a file of this room and a line here.
 from __future__ import annotations
 
 from gpu.passes.check_scheme import check_scheme
+from gpu.passes.facts.workers import takers_of
 from gpu.passes.matrices.copy_asynchronously import copy_asynchronously
 from gpu.passes.matrices.gather_rows import gather_rows
 from gpu.passes.matrices.load_matrices import load_matrices
@@ -46,16 +47,23 @@ from gpu.passes.threads.turn_tiles import turn_tiles
 from gpu.passes.values.add_zeros import add_zeros
 from gpu.passes.values.compute_in_f32 import compute_in_f32
 from gpu.passes.values.guard_gathers import guard_gathers
-from gpu.passes.warpgroups.check_warpgroup import blocks_of_cluster, has_clusters, is_of_warpgroups, threads_copy
 from gpu.passes.warpgroups.copy_boxes import copy_boxes
 from gpu.passes.warpgroups.cut_tiles import cut_tiles
 from gpu.passes.warpgroups.join_steps import join_steps
+from gpu.passes.warpgroups.kinds import (
+    as_read,
+    blocks_of_cluster,
+    has_clusters,
+    is_of_warpgroups,
+    threads_copy,
+)
 from gpu.passes.warpgroups.load_residual import load_residual
 from gpu.passes.warpgroups.multiply_beside import multiply_beside
 from gpu.passes.warpgroups.multiply_warpgroups import multiply_warpgroups
 from gpu.passes.warpgroups.share_copies import share_copies
 from gpu.passes.warpgroups.specialise_warps import specialise_warps
 from gpu.passes.warpgroups.store_boxes import store_boxes, stores_boxes
+from gpu.passes.warpgroups.take_turns import take_turns
 from tiling.loops.kernel import Kernel
 from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import Forms, Pass, forms
@@ -67,29 +75,35 @@ from tiling.program.rewrite.split_sums import split_sums
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix
 
+_MAPS: tuple[Pass[None], ...] = (
+    Pass("turn tiles", lambda kernel, _: turn_tiles(kernel)),
+    Pass("bind points", lambda kernel, _: bind_points(kernel)),
+)
+_SHARED: tuple[Pass[None], ...] = (
+    Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
+    Pass("place barriers", lambda kernel, _: place_barriers(kernel)),
+)
+_WIDEN: Pass[None] = Pass("widen", lambda kernel, _: widen(kernel))
+
 PROGRAM: tuple[Pass[None], ...] = (
     Pass("split launches", lambda kernel, _: split_launches(kernel)),
     Pass("guard gathers", lambda kernel, _: guard_gathers(kernel)),
-    Pass("turn tiles", lambda kernel, _: turn_tiles(kernel)),
-    Pass("bind points", lambda kernel, _: bind_points(kernel)),
-    Pass("widen", lambda kernel, _: widen(kernel)),
+    *_MAPS,
+    _WIDEN,
     Pass("bind rows", lambda kernel, _: bind_rows(kernel)),
     Pass("share rows", lambda kernel, _: share_rows(kernel)),
     Pass("place rows", lambda kernel, _: place_rows(kernel)),
     Pass("combine lanes", lambda kernel, _: combine_lanes(kernel)),
     Pass("elect threads", lambda kernel, _: elect_threads(kernel)),
-    Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
-    Pass("place barriers", lambda kernel, _: place_barriers(kernel)),
+    *_SHARED,
 )
 
-
+# Copies of several inputs are one launch, as soon as their points are bound.
 COPIES: tuple[Pass[None], ...] = (
-    Pass("turn tiles", lambda kernel, _: turn_tiles(kernel)),
-    Pass("bind points", lambda kernel, _: bind_points(kernel)),
+    *_MAPS,
     Pass("join launches", lambda kernel, _: join_launches(kernel)),
-    Pass("widen", lambda kernel, _: widen(kernel)),
-    Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
-    Pass("place barriers", lambda kernel, _: place_barriers(kernel)),
+    _WIDEN,
+    *_SHARED,
 )
 
 
@@ -137,10 +151,11 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("multiply matrices", multiply_matrices, _of_warps),
     Pass("multiply warpgroups", multiply_warpgroups, is_of_warpgroups),
     Pass("multiply beside", lambda kernel, _: multiply_beside(kernel), _of_threads),
-    Pass("specialise warps", specialise_warps, _of_boxes),
-    Pass("store boxes", store_boxes, stores_boxes),
-    Pass("load residual", lambda kernel, _: load_residual(kernel), stores_boxes),
     Pass("share sums", share_sums, lambda scheme: parts_of(scheme) > 1),
+    Pass("specialise warps", specialise_warps, _of_boxes),
+    Pass("take turns", take_turns, lambda scheme: bool(takers_of(scheme))),
+    Pass("store boxes", store_boxes, stores_boxes),
+    Pass("load residual", load_residual, stores_boxes),
     Pass("load matrices", load_matrices, _of_warps),
     Pass("load ahead", lambda kernel, _: load_ahead(kernel), _of_warps),
     Pass("load first", lambda kernel, _: load_first(kernel), _of_warps),
@@ -170,4 +185,5 @@ def copy_forms(kernel: Kernel) -> Forms:
 def scheme_forms(scheme: Scheme) -> Forms:
     """The plain loops of a scheme, then after each pass that it needs. Raises SchemeError."""
     check_scheme(scheme)
-    return forms(lower_scheme(scheme), SCHEME, scheme)
+    read = as_read(scheme)
+    return forms(lower_scheme(read), SCHEME, read)

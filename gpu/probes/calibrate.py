@@ -23,7 +23,7 @@ from cpu.runtime.numbers import to_bits
 from cpu.runtime.options import Parser
 from cpu.runtime.processes.worker import CandidateError, Worker, WorkerError
 from gpu.codegen.pipeline.instructions import INSTRUCTIONS, Instruction
-from gpu.probes.probe import FILL, WORDS, Probe, copy_out, each_pair, each_word, loop
+from gpu.probes.probe import FILL, WORDS, Probe, copy_out, each_word, loop
 from gpu.probes.tma_probes import tma_probes
 from gpu.runtime.compiler.compile import compile_afresh, compiler_name
 from gpu.runtime.machine.device import DeviceError, current_device, driver_version
@@ -46,7 +46,6 @@ def probes() -> tuple[Probe, ...]:
     found = [
         Probe("ldmatrix_x4", FILL + _ldmatrix("ldmatrix_x4"), words, words),
         Probe("ldmatrix_x4_trans", FILL + _ldmatrix("ldmatrix_x4_trans"), words, words),
-        Probe("from_next_lane", each_word("from_next_lane(a[i])"), words, words),
         Probe("load_shared", FILL + each_word("load_shared(shared + 4 * ((i * 37 + lane) % 2048))"), words, words),
         Probe("round_tf32", each_word("round_tf32(a[i])"), floats, floats),
     ]
@@ -63,20 +62,11 @@ def probes() -> tuple[Probe, ...]:
             name = instruction.call + f"_across_{a_across}{b_across}" * (a_across | b_across)
             body = _wgmma(instruction, a_across, b_across)
             found.append(Probe(name, body, first, second, 128, 128 * (64 + instruction.columns)))
-    for size, dtype in ((1, "f32"), (2, "f16"), (2, "bf16")):
-        load = f"load_{dtype}({'a' if size == 1 else '(const unsigned short *)a'} + i)"
-        found.append(Probe(f"load_{dtype}", loop(WORDS, f"store_f32(c + i, {load});"), _no_f16_nan(floats), floats))
-        pairs = each_pair(f"load_{dtype}_pair", "a + 2 * i" if size == 1 else "a + i")
-        found.append(Probe(f"load_{dtype}_pair", pairs, _no_f16_nan(floats), floats))
-    for store in ("f16", "bf16"):
-        single = loop(2 * WORDS, f"store_{store}((unsigned short *)c + i, as_float(a[i / 2]));")
-        pair = loop(WORDS, f"store_{store}_pair(c + i, as_float(a[i]), as_float(b[i]));")
-        found.append(Probe(f"store_{store}", single, floats, floats))
-        found.append(Probe(f"store_{store}_pair", pair, floats, floats[::-1].copy()))
-    pair = loop(WORDS // 2, "store_f32_pair(c + 2 * i, as_float(a[i]), as_float(b[i]));")
-    found.append(Probe("store_f32_pair", pair, floats, floats[::-1].copy()))
-    for name, threads, last in (("take_semaphore", 128, _LAST_BLOCK), ("any_lane", 32, _LAST_WARP)):
-        body = _sharing(_SHARING, threads, last)
+    for name, threads, barrier in (
+        ("take_semaphore", 128, "__syncthreads();"),
+        ("take_semaphore_of_a_warp", 32, "__syncwarp();"),
+    ):
+        body = _sharing(_SHARING, threads, _last(barrier))
         found.append(Probe(name, body, _integers(rng, "tf32"), words, threads, sharing=_SHARING))
     return (*found, *tma_probes(words, floats))
 
@@ -84,10 +74,13 @@ def probes() -> tuple[Probe, ...]:
 _SHARING = 64  # blocks: on every device some of them run at the same time
 
 
-# Ends all blocks but the last one that takes a semaphore, for blocks of four warps and of one.
-_IS_LAST = f"lane == 0 && take_semaphore(semaphores, {_SHARING}) == {_SHARING - 1}"
-_LAST_BLOCK = f"__syncthreads();\nif (!any_thread({_IS_LAST}))\n    return;\n"
-_LAST_WARP = f"__syncwarp();\nif (!any_lane({_IS_LAST}))\n    return;\n__syncwarp();\n"
+def _last(barrier: str) -> str:
+    """Ends all blocks but the last one that takes a semaphore. barrier: has the threads of a block wait."""
+    return (
+        f"{barrier}\nif (lane == 0) {{\n    unsigned before[4] = {{take_semaphore(semaphores, {_SHARING})}};\n"
+        f"    store_shared_16(shared, before);\n}}\n{barrier}\n"
+        f"if (load_shared(shared) != {_SHARING - 1})\n    return;\n"
+    )
 
 
 def _sharing(blocks: int, threads: int, last: str) -> str:
@@ -179,12 +172,6 @@ def _integers(rng: np.random.Generator, dtype: str) -> np.ndarray:
     each = 4 if dtype == "tf32" else 2
     values = rng.integers(-8, 9, WORDS * 4 // each).astype(np.float32)
     return to_bits(values, dtype).view(np.uint32)
-
-
-def _no_f16_nan(words: np.ndarray) -> np.ndarray:
-    """Words whose halves are no NaN as f16, since the bits of a converted NaN are not specified."""
-    halves = words.view(np.uint16)
-    return np.where(halves & 0x7C00 == 0x7C00, halves & np.uint16(0xBFFF), halves).view(np.uint32)
 
 
 def _spread_floats(rng: np.random.Generator) -> np.ndarray:

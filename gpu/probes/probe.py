@@ -73,12 +73,6 @@ def each_word(value: str) -> str:
     return loop(WORDS, f"store_f32(c + i, as_float({value}));")
 
 
-def each_pair(call: str, place: str) -> str:
-    """The text that stores the two floats that `call` loads from `place`, an expression of i, as two words of c."""
-    stores = "store_f32(c + 2 * i, pair[0]);\n    store_f32(c + 2 * i + 1, pair[1]);"
-    return loop(WORDS // 2, f"{{\n    float pair[2];\n    {call}(pair, {place});\n    {stores}\n    }}")
-
-
 def copy_out(start: int, end: int) -> str:
     """The text that copies words `start` to `end` of shared memory to c."""
     return loop(end, "store_f32(c + i, as_float(load_shared(shared + 4 * i)));", start)

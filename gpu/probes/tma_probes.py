@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpu.codegen.copies.tensor_map import Pixels, TensorMap
-from gpu.probes.probe import FILL, WORDS, Probe, copy_out, each_pair, each_word, loop
+from gpu.probes.probe import WORDS, Probe, copy_out, loop
 
 BARRIER = 4 * WORDS  # where a probe's mbarrier lies: behind the words
 _SHARED = BARRIER + 8
@@ -27,19 +27,8 @@ def tma_probes(words: np.ndarray, floats: np.ndarray) -> tuple[Probe, ...]:
             found.append(Probe(f"{name}_{kind}", _load(name, places), numbers, words, 32, _SHARED, (tensor,)))
     for rank, tensor in STORES.items():
         found.append(Probe(f"store_box_{rank}d", _store(rank), words, words, 32, 12288, (tensor,)))
-    for dtype, size in (("f32", 8), ("f16", 4), ("bf16", 4)):
-        pairs = loop(WORDS * 4 // size, f"stage_{dtype}_pair(shared + {size} * i, as_float(a[i]), as_float(b[i]));")
-        found.append(
-            Probe(f"stage_{dtype}_pair", f"{pairs}__syncthreads();\n{copy_out(0, WORDS)}", floats, floats[::-1].copy())
-        )
-        unstaged = f"{FILL}{each_pair(f'unstage_{dtype}_pair', f'shared + {size} * i')}"
-        found.append(Probe(f"unstage_{dtype}_pair", unstaged, floats & _NO_NAN, floats))
-    found.append(Probe("store_word", loop(WORDS, "store_word(c + i, a[i]);"), words, words))
-    halves = loop(2 * WORDS, "store_half_word((unsigned short *)c + i, a[i / 2] >> i % 2 * 16);")
-    found.append(Probe("store_half_word", halves, words, words))
     found.append(Probe("mbarrier_arrive", _arrivals(), words, words, 32, _SHARED))
     found.append(Probe("mbarrier_arrive_at", _remote_arrivals(), words, words, 32, _SHARED, (), 2))
-    found.append(Probe("registers_take", _registers(), words, words, 384))
     return tuple(found)
 
 
@@ -56,7 +45,6 @@ def _map(
 
 _HALF_PLACE = np.uint32(0x1000)  # half of tf32's last place, in the bits of an f32
 _BELOW = np.uint32(0x1FFF)
-_NO_NAN = np.uint32(0xBFFFBFFF)  # clears the highest exponent bit, as f32 and as two 16-bit numbers: no NaN
 
 
 def _no_ties(floats: np.ndarray) -> np.ndarray:
@@ -175,9 +163,3 @@ def _remote_arrivals() -> str:
         f"cluster_arrive();\ncluster_wait();\n{turn.replace('TURN', '0')}{turn.replace('TURN', '1')}{words}"
         "cluster_arrive();\ncluster_wait();\n"
     )
-
-
-def _registers() -> str:
-    """Three warpgroups of 168 registers a thread: two take the registers that the third gives away."""
-    words = each_word("a[i]").replace("+ lane", "+ lane % 256").replace("i += 32", "i += 256")
-    return f"if (lane >= 256)\n    registers_give(56);\nelse {{\n    registers_take(224);\n{words}}}\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.copies.tensor_map import MAP_TYPES, WRONG_BIT, WRONG_DRIVER, WRONG_WORD
-from gpu.codegen.emit import TEMPLATES, VERSION
+from gpu.codegen.files import TEMPLATES, VERSION
 from gpu.codegen.loops.copier import with_copier
 from gpu.codegen.program import Source
 from gpu.runtime.compiler.compile import Cubin, compile_cubin, cuda_text

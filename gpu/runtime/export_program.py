@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import prod
 
-from gpu.codegen.emit import TEMPLATES, VERSION
+from gpu.codegen.files import TEMPLATES, VERSION
 from gpu.codegen.loops.launches import Launch, ProgramText
 from gpu.runtime.compiler.nvrtc import CompilerMissing
 from gpu.runtime.compiler.program import compile_program, program_cuda_text

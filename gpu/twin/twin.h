@@ -533,18 +533,6 @@ DEVICE void ldmatrix_x4_trans(unsigned *to, unsigned row)
     twin_collective("ldmatrix_x4_trans", twin_ldmatrix_trans, to, &row, NULL);
 }
 
-static void twin_from_next_lane(struct twin_thread *lanes)
-{
-    for (int lane = 0; lane < 31; ++lane)
-        *(unsigned *)lanes[lane].arguments[0] = *(unsigned *)lanes[lane + 1].arguments[0];
-}
-
-DEVICE unsigned from_next_lane(unsigned value)
-{
-    twin_collective("from_next_lane", twin_from_next_lane, &value, NULL, NULL);
-    return value;
-}
-
 static void twin_load_shared(struct twin_thread *lanes)
 {
     unsigned addresses[32];
@@ -673,43 +661,6 @@ DEVICE void mma_m16n8k8_tf32(float *d, const unsigned *a, const unsigned *b)
 
 /* ---- single elements ---- */
 
-static void twin_load(void *value, const void *from, int bytes, const char *what)
-{
-    twin_global(from, bytes, what);
-    memcpy(value, from, (size_t)bytes);
-    twin.report->loads++;
-}
-
-DEVICE float load_f32(const void *from)
-{
-    float value;
-    twin_load(&value, from, 4, "load_f32");
-    return value;
-}
-
-static unsigned twin_load_16(const void *from, const char *what)
-{
-    uint16_t bits;
-    twin_load(&bits, from, 2, what);
-    return bits;
-}
-
-DEVICE float load_f16(const void *from) { return twin_half_of(twin_load_16(from, "load_f16")); }
-DEVICE float load_bf16(const void *from) { return twin_bf16_of(twin_load_16(from, "load_bf16")); }
-
-DEVICE void load_f32_pair(float *to, const void *from) { twin_load(to, from, 8, "load_f32_pair"); }
-
-static void twin_load_16_pair(float *to, const void *from, float (*decode)(unsigned), const char *what)
-{
-    uint16_t bits[2];
-    twin_load(bits, from, 4, what);
-    to[0] = decode(bits[0]);
-    to[1] = decode(bits[1]);
-}
-
-DEVICE void load_f16_pair(float *to, const void *from) { twin_load_16_pair(to, from, twin_half_of, "load_f16_pair"); }
-DEVICE void load_bf16_pair(float *to, const void *from) { twin_load_16_pair(to, from, twin_bf16_of, "load_bf16_pair"); }
-
 static void twin_store(void *to, const void *value, int bytes, const char *what)
 {
     struct twin_buffer *b = twin_global(to, bytes, what);
@@ -724,36 +675,6 @@ static void twin_store(void *to, const void *value, int bytes, const char *what)
 DEVICE void store_16(void *to, const unsigned *words) { twin_store(to, words, 16, "store_16"); }
 
 DEVICE void store_f32(void *to, float value) { twin_store(to, &value, 4, "store_f32"); }
-
-DEVICE void store_f32_pair(void *to, float first, float second)
-{
-    const float pair[2] = {first, second};
-    twin_store(to, pair, 8, "store_f32_pair");
-}
-
-DEVICE void store_f16(void *to, float value)
-{
-    const uint16_t bits = twin_to_half(value);
-    twin_store(to, &bits, 2, "store_f16");
-}
-
-DEVICE void store_f16_pair(void *to, float first, float second)
-{
-    const uint16_t pair[2] = {twin_to_half(first), twin_to_half(second)};
-    twin_store(to, pair, 4, "store_f16_pair");
-}
-
-DEVICE void store_bf16(void *to, float value)
-{
-    const uint16_t bits = twin_to_bf16(value);
-    twin_store(to, &bits, 2, "store_bf16");
-}
-
-DEVICE void store_bf16_pair(void *to, float first, float second)
-{
-    const uint16_t pair[2] = {twin_to_bf16(first), twin_to_bf16(second)};
-    twin_store(to, pair, 4, "store_bf16_pair");
-}
 
 /* ---- running a kernel ---- */
 

@@ -18,7 +18,6 @@ static struct {
     struct twin_moment *taken;       /* when each semaphore was taken last */
     long *unpublished;               /* the head of each block's list of sums */
     long semaphore_count, sum_count;
-    struct { unsigned block; uint32_t epoch; int value; } any[2];
 } twin_split_k;
 
 static struct twin_moment twin_now(void)
@@ -97,34 +96,6 @@ DEVICE unsigned take_semaphore(unsigned *semaphore, unsigned count)
     const unsigned before = *semaphore;
     *semaphore = before >= count - 1 ? 0 : before + 1;
     return before;
-}
-
-static void twin_any_lane(struct twin_thread *lanes)
-{
-    int any = 0;
-    for (int lane = 0; lane < 32; ++lane)
-        any |= *(int *)lanes[lane].arguments[0];
-    for (int lane = 0; lane < 32; ++lane)
-        *(int *)lanes[lane].arguments[0] = any;
-}
-
-DEVICE int any_lane(int value)
-{
-    twin_collective("any_lane", twin_any_lane, &value, NULL, NULL);
-    return value;
-}
-
-DEVICE int any_thread(int value)
-{
-    const uint32_t epoch = twin_here()->epoch;
-    if (twin_split_k.any[epoch % 2].epoch != epoch || twin_split_k.any[epoch % 2].block != blockIdx.x) {
-        twin_split_k.any[epoch % 2].block = blockIdx.x;
-        twin_split_k.any[epoch % 2].epoch = epoch;
-        twin_split_k.any[epoch % 2].value = 0;
-    }
-    twin_split_k.any[epoch % 2].value |= value;
-    __syncthreads();
-    return twin_split_k.any[epoch % 2].value;
 }
 
 /* Allocates semaphores and partial sums for `blocks` blocks. Returns whether there was enough memory. */

@@ -63,8 +63,6 @@ DEVICE void cluster_wait(void)
 }
 
 /* The twin has no registers to move. */
-DEVICE void registers_take(int count) { (void)count; }
-DEVICE void registers_give(int count) { (void)count; }
 
 /* ---- mbarriers ---- */
 
@@ -459,46 +457,3 @@ DEVICE void tma_wait_read(int pending)
     }
 }
 
-DEVICE void store_word(void *to, unsigned bits) { twin_store(to, &bits, 4, "store_word"); }
-
-DEVICE void store_half_word(void *to, unsigned bits) { twin_store(to, (uint16_t[]){(uint16_t)bits}, 2, "store_half_word"); }
-
-static void twin_stage(unsigned to, const void *value, int bytes, const char *what)
-{
-    char *at = twin_shared(to, bytes, what);
-    twin_note_write(to, bytes, what);
-    memcpy(at, value, (size_t)bytes);
-}
-
-DEVICE void stage_f32_pair(unsigned to, float first, float second)
-{
-    twin_stage(to, (float[]){first, second}, 8, "stage_f32_pair");
-}
-
-DEVICE void stage_f16_pair(unsigned to, float first, float second)
-{
-    twin_stage(to, (uint16_t[]){twin_to_half(first), twin_to_half(second)}, 4, "stage_f16_pair");
-}
-
-DEVICE void stage_bf16_pair(unsigned to, float first, float second)
-{
-    twin_stage(to, (uint16_t[]){twin_to_bf16(first), twin_to_bf16(second)}, 4, "stage_bf16_pair");
-}
-
-static void twin_unstage(void *value, unsigned from, int bytes, const char *what)
-{
-    memcpy(value, twin_shared(from, bytes, what), (size_t)bytes);
-    twin_note_read(from, bytes, twin_self(), what);
-}
-
-static void twin_unstage_16(float *to, unsigned from, float (*decode)(unsigned), const char *what)
-{
-    uint16_t bits[2];
-    twin_unstage(bits, from, 4, what);
-    to[0] = decode(bits[0]);
-    to[1] = decode(bits[1]);
-}
-
-DEVICE void unstage_f32_pair(float *to, unsigned from) { twin_unstage(to, from, 8, "unstage_f32_pair"); }
-DEVICE void unstage_f16_pair(float *to, unsigned from) { twin_unstage_16(to, from, twin_half_of, "unstage_f16_pair"); }
-DEVICE void unstage_bf16_pair(float *to, unsigned from) { twin_unstage_16(to, from, twin_bf16_of, "unstage_bf16_pair"); }

@@ -1,10 +1,7 @@
-"""How inputs come to where they are multiplied, as the text of one step.
+"""What the copy engine needs to know of arrays.
 
 Read in this order:
 
-    operand          how one input's tile lies in shared memory
     tensor_map       an array's shape and the box of it that one TMA copy moves
-    aligned          copies of inputs that TMA cannot read where they lie
-    epilogue_arrays  how a lane loads the arrays that an epilogue names
-    tma              how Hopper's TMA pipeline copies and stores
+    aligned          where copies of inputs lie that TMA cannot read in their places
 """

@@ -10,12 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tiling.dtypes.products import DTYPE_BYTES
+from tiling.problem import Problem
 from tiling.scheme.specifiers import SchemeError
 
 SWIZZLE = 128  # bytes of a row of a box, within which chunks are permuted
 _LARGEST_BOX = 256  # elements along each dim
 _LARGEST_DIM = 1 << 31
 _LARGEST_STEP = 8
+# Pixels from the first tap of a window to the last. For each dim of an image the instruction's offset has 8 bits.
+# Source: CUTLASS, can_implement of sm90_implicit_gemm_gmma_ss_warpspecialized (16 bits for all spatial dims together).
+_FARTHEST_TAP = 255
 _STRIDE_UNIT = 16  # bytes
 # Values of CUtensorMapDataType in cuda.h, and the ends of their names. With TFLOAT32, TMA rounds f32 to tf32 on the way
 # to shared memory. Source: CUTLASS, "TMA converts f32 input to tf32" in sm90_mma_tma_gmma_ss_warpspecialized.hpp.
@@ -90,10 +94,28 @@ class TensorMap:
         return (self.pixels.count,) if self.pixels else self.box[1:]
 
 
-def _check_pixels(name: str, pixels: Pixels) -> None:
-    if not all(-128 <= corner <= 127 for corner in (*pixels.lower, *pixels.upper)):
-        raise TensorMapError(f"{name}: padding or windows of more than 128 pixels cannot be copied by TMA")
-    if not all(1 <= step <= _LARGEST_STEP for step in pixels.steps):
+def check_windows(problem: Problem) -> None:
+    """Raises TensorMapError where TMA cannot copy the pixels of a convolution's windows, a tap at a time."""
+    if not problem.windows:
+        return
+    name, windows = problem.broadcast.name, problem.windows
+    farthest = max((problem.extents[window.tap] - 1) * window.dilation for window in windows)
+    if farthest > _FARTHEST_TAP:
         raise TensorMapError(
-            f"{name}: a stride of {max(pixels.steps)} cannot be copied by TMA, only up to {_LARGEST_STEP}"
+            f"{name}: taps {farthest} pixels apart cannot be copied by TMA, only up to {_FARTHEST_TAP}"
         )
+    lower = tuple(-window.before for window in windows)
+    last = (w.stride * (problem.extents[w.dim] - 1) - w.before for w in windows)
+    upper = tuple(at + 1 - window.extent for at, window in zip(last, windows))
+    _check_corners(name, (*lower, *upper), tuple(window.stride for window in windows))
+
+
+def _check_pixels(name: str, pixels: Pixels) -> None:
+    _check_corners(name, (*pixels.lower, *pixels.upper), pixels.steps)
+
+
+def _check_corners(name: str, corners: tuple[int, ...], steps: tuple[int, ...]) -> None:
+    if not all(-128 <= corner <= 127 for corner in corners):
+        raise TensorMapError(f"{name}: padding or windows of more than 128 pixels cannot be copied by TMA")
+    if not all(1 <= step <= _LARGEST_STEP for step in steps):
+        raise TensorMapError(f"{name}: a stride of {max(steps)} cannot be copied by TMA, only up to {_LARGEST_STEP}")

@@ -9,5 +9,5 @@ Read in this order:
     emit        the whole file of a program
     maps        tensor maps of arrays that have boxes
     copier      the kernel that copies inputs to rows where the copy engine finds them
-    scheme      the text of a scheme without a matrix instruction
+    scheme      the text of a scheme
 """

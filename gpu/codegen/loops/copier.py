@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 
-from gpu.codegen.copies.aligned import AlignedRows
 from gpu.codegen.loops.emit import emit_launch
 from gpu.codegen.program import Program
 from gpu.passes.facts.accesses import moved
@@ -22,6 +21,7 @@ from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Choose, For, Inside, Load, Number, Statement, Store
 from tiling.loops.rewrite import with_buffers
+from tiling.rewrite.aligned import AlignedRows
 
 _ROOM = "copied"
 _STORED = {2: "u16", 4: "f32"}  # what elements are copied as, by their bytes

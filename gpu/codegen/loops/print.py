@@ -139,7 +139,7 @@ class GpuPrinter:
         inside = self.lines(loop.body)
         if loop.name in WORKERS and loop.kind != "serial":
             all_of_them = {THREAD: self.threads, MEMBER: WARP_SIZE, WARP: self.threads // WARP_SIZE}
-            if loop.stop.offset < all_of_them.get(loop.name, 0):
+            if not loop.stop.terms and loop.stop.offset < all_of_them.get(loop.name, 0):
                 first = loop.stop.offset == 1
                 return [f"if ({loop.name} {'== 0' if first else f'< {loop.stop.offset}'}) {{", *_indented(inside), "}"]
             simple = not any(isinstance(s, (Alloc, Define, Let, Read, Take)) for s in loop.body)

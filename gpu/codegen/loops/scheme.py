@@ -1,75 +1,37 @@
-"""The CUDA text of a scheme, and who makes it.
+"""The CUDA text of a scheme: the file, its launch, and what the launch needs.
 
-maker_of(scheme) -> str              PASSES, or PIPELINE
-emit_scheme(scheme) -> Source        of any scheme for a GPU
-emit_loops(scheme) -> Source         of one that passes make
+emit_scheme(scheme) -> Source
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.codegen.emit import VERSION, emit
+from gpu.codegen.copies.tensor_map import check_windows
+from gpu.codegen.files import VERSION
 from gpu.codegen.loops.emit import emit_launch
 from gpu.codegen.loops.maps import tensor_maps
-from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.codegen.program import Source
-from gpu.passes.check_scheme import check_scheme
 from gpu.passes.facts.reading import elements
 from gpu.passes.facts.registers import blocks_of
 from gpu.passes.facts.workers import LAUNCHED, cluster_of, launches
-from gpu.passes.matrices.check_matrix import is_staged_once
 from gpu.passes.matrices.share_sums import COUNTS
 from gpu.passes.memory.allocate_shared import shared_bytes, step_bytes
 from gpu.passes.order import scheme_forms
-from gpu.passes.warpgroups.check_warpgroup import is_of_warpgroups
+from gpu.passes.warpgroups.kinds import has_clusters
 from tiling.loops.language import Alloc
 from tiling.loops.lowering.show import show
+from tiling.loops.machines import CopyBox
+from tiling.loops.walk import walk
+from tiling.rewrite.aligned import AlignedRows, copies_of
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import Matrix, SchemeError, Tile
+from tiling.scheme.specifiers import Matrix, SchemeError
 from tiling.text.symbol import symbol_of
 
-PASSES, PIPELINE = "passes", "a pipeline"
 MOST_SHARED = 227 << 10  # bytes that a block of the largest GPU may have
 
 
-def maker_of(scheme: Scheme) -> str:
-    """Who makes the kernel of a scheme: PASSES wherever they can, else a PIPELINE of `gpu.codegen.emit`.
-
-    Raises SchemeError for a scheme that neither takes, with their reasons.
-    """
-    try:
-        check_scheme(scheme)
-    except SchemeError as unmade:
-        try:
-            pipeline = pipeline_of(scheme)
-        except SchemeError as unread:
-            raise SchemeError(_unsupported_reason(scheme, unread, unmade)) from None
-        if not pipeline.tma:
-            raise
-        return PIPELINE
-    return PASSES
-
-
-def _unsupported_reason(scheme: Scheme, unread: SchemeError, unmade: SchemeError) -> str:
-    """Why no pipeline reads a scheme, or why passes do not make it: both where the scheme may be meant for either."""
-    if not isinstance(scheme.specifiers[-1], Matrix) or is_staged_once(scheme):
-        return str(unmade)
-    clusters = any(isinstance(s, Tile) and s.worker == "cluster" for s in scheme.specifiers)
-    if is_of_warpgroups(scheme) and not clusters:
-        return f"{unread}; passes do not make it either: {unmade}"
-    return str(unread)
-
-
 def emit_scheme(scheme: Scheme) -> Source:
-    """The CUDA text of a scheme. Passes make it, or a pipeline of `gpu.codegen.emit`.
-
-    Raises SchemeError for a scheme that is neither.
-    """
-    return emit_loops(scheme) if maker_of(scheme) == PASSES else emit(scheme)
-
-
-def emit_loops(scheme: Scheme) -> Source:
     """The text and its launch. Raises SchemeError for a scheme that is no kernel of a GPU's blocks and threads."""
     *_, (_, kernel) = scheme_forms(scheme)
     x, w, y, *others = kernel.arrays
@@ -86,18 +48,25 @@ def emit_loops(scheme: Scheme) -> Source:
             f"{scheme.text}: a block would have {launch.shared_bytes} bytes of shared memory, more than {MOST_SHARED}: "
             f"make what S(…) stages smaller"
         )
-    text = "\n".join([*_heading(scheme), *lines, ""])
+    text = "\n".join([*_heading(scheme, symbol), *lines, ""])
     grid = dict(kernel.numbers).get(LAUNCHED, launch.grid.offset)
     sizes = (grid, launch.threads, launch.shared_bytes, 3 + len(others))
     source = Source(symbol, text, *sizes, scheme, elements=True, step_bytes=step_bytes(loop))
     if kernel.numbers:
-        source = replace(source, cluster=cluster_of(kernel), persistent=blocks)
+        source = replace(source, cluster=cluster_of(kernel), persistent=blocks, copied=_copied(scheme))
     left = sum(elements(s.buffer) for s in kernel.body if isinstance(s, Alloc))
+    if any(isinstance(s, CopyBox) and s.windows for s in walk(loop.body)):
+        check_windows(problem)
     maps = tensor_maps(kernel, problem.dtype)
     return replace(source, semaphores=sum(map(elements, counts)), partial_sums=left, maps=maps)
 
 
-def _heading(scheme: Scheme) -> list[str]:
+def _copied(scheme: Scheme) -> tuple[AlignedRows, ...]:
+    """The copies of inputs that the kernel reads."""
+    return copies_of(scheme.problem) if has_clusters(scheme) else ()
+
+
+def _heading(scheme: Scheme, symbol: str) -> list[str]:
     """The comment at the head of the text."""
     problem = scheme.problem
     named = list(zip("XW", problem.tensors)) + [(f"E_{a.name}", a) for a in problem.epilogue_arrays]
@@ -106,6 +75,11 @@ def _heading(scheme: Scheme) -> list[str]:
         f"{name} is {t.called}[{', '.join(map(str, t.indices))}] of {' x '.join(map(str, t.shape))}"
         for name, t in named
     ]
+    for copy in _copied(scheme):
+        turned = "transposed copy" if copy.transposed else "copy"
+        arrays.append(
+            f"{'XW'[copy.array]} is read from a {turned}, rows {copy.pitch} elements apart: see {symbol}_rows"
+        )
     return [
         f"/* {problem}, {problem.dtype}: written by Tilewright {VERSION}.",
         " *",

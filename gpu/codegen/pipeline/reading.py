@@ -100,6 +100,15 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
     return pipeline
 
 
+def is_pipeline(scheme: Scheme) -> bool:
+    """Whether a scheme reads as a pipeline, by which the model knows it."""
+    try:
+        pipeline_of(scheme)
+    except SchemeError:
+        return False
+    return True
+
+
 def _check_counts(pipeline: Pipeline) -> None:
     counts = {axis: pipeline.covered(axis) for axis in pipeline.axes} | {"the grid": pipeline.grid}
     for what, count in counts.items():

@@ -19,17 +19,16 @@ def rows_of_chunks(problem: Problem) -> bool:
     return problem.output.shape[-1] * DTYPE_BYTES[problem.output_dtype] % CHUNK == 0
 
 
+def loads_points(problem: Problem) -> bool:
+    """Whether threads, while they store boxes, load a number of some array at each point."""
+    others = (array for array in problem.epilogue_arrays if array != residual_of(problem))
+    rows = set(problem.row_dims)
+    return rows_of_chunks(problem) and any(problem.vector_dim in a.dims and a.dims & rows for a in others)
+
+
 def residual_of(problem: Problem) -> Tensor | None:
     """The first array of the epilogue that TMA can copy; threads load the others."""
     if not rows_of_chunks(problem):
         return None
     alike = (array for array in problem.epilogue_arrays if array.indices == problem.output.indices)
     return next(alike, None)
-
-
-def stored_and_loaded_by_threads(problem: Problem) -> bool:
-    """Whether threads store the output and load, for every point of it, a number of some array."""
-    rows = set(problem.row_dims)
-    return not rows_of_chunks(problem) and any(
-        problem.vector_dim in array.dims and array.dims & rows for array in problem.epilogue_arrays
-    )

@@ -10,8 +10,10 @@ from gpu.passes.facts.reading import elements
 from gpu.passes.facts.rings import STAGE
 from gpu.passes.facts.workers import MEMBER, WORKERS, threads_of
 from tiling.loops.buffer import Buffer
-from tiling.loops.language import Address, Alloc, Body, Condition, Do, For, Inside, Statement, Store
-from tiling.loops.machines import Beside, Copy
+from tiling.loops.facts.writes import stored_to
+from tiling.loops.language import Address, Alloc, Body, Condition, Do, For, Inside, Load, Statement, Store
+from tiling.loops.machines import Beside, Copy, StoreBox
+from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
 
 PARTS = "parts"  # the axis of registers that hold all parts of a step; two parts are needed at once
@@ -19,6 +21,7 @@ PARTS = "parts"  # the axis of registers that hold all parts of a step; two part
 _OTHERS = 48
 # The same where a warp of its own copies, and wgmma reads the tiles: NVRTC 13.0 takes 22 to 26 beside the sums.
 _OTHERS_BESIDE = 32
+_LOADED = 16  # for what a thread loads at each point of the output; without them it spills
 _COPYING = 40  # for what a thread copies itself
 _PLACE, _MOST_PLACES = 2, 8  # for each pixel that a thread copies from only where it lies on the image
 
@@ -41,9 +44,19 @@ def blocks_of(launch: For, shared_bytes: int) -> int:
     buffers = [s.buffer for s in walk(launch.body) if isinstance(s, Alloc)]
     tiles = {buffer.name: buffer for buffer in buffers if buffer.memory == "shared"}
     needed = sum(held(b) for b in buffers if b.memory == "registers" and MEMBER in b.axes)
-    needed += _OTHERS_BESIDE if any(isinstance(s, Beside) for s in walk(launch.body)) else _OTHERS
-    needed += staging(launch.body, tiles, threads)
+    copied_beside = any(isinstance(s, Beside) for s in walk(launch.body))
+    needed += _OTHERS_BESIDE if copied_beside else _OTHERS + staging(launch.body, tiles, threads)
+    needed += _LOADED * _loads_points(launch.body)
     return blocks_at_once(threads, needed, shared_bytes)
+
+
+def _loads_points(body: Body) -> bool:
+    """Whether lanes that leave boxes for the copy engine load a number of an array in memory at each point."""
+    if not any(isinstance(s, StoreBox) for s in walk(body)):
+        return False
+    own = {s.buffer.name for s in walk(body) if isinstance(s, Alloc)} | set(stored_to(body))
+    read = (part for s in walk(body) if isinstance(s, (Do, Store)) for o in operands_of(s) for part in parts_of(o))
+    return any(isinstance(part, (Load, Address)) and part.buffer not in own and len(part.at) > 1 for part in read)
 
 
 def staging(body: Body, tiles: Mapping[str, Buffer], threads: int) -> int:

@@ -23,9 +23,12 @@ from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Body, For, Statement
 from tiling.loops.walk import walk, with_blocks
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Stage, Tile
 
 BLOCK, WARP, THREAD, MEMBER, WARPGROUP, QUARTER = "block", "warp", "thread", "member", "warpgroup", "quarter"
 CLUSTER, RANK = "cluster", "rank"  # a block has a rank in its cluster
+TILE = "tile"  # that a cluster takes, or a part of one
 LAUNCHED = "blocks"  # a number of kernels whose blocks take tiles in turns: how many blocks there are
 KIND = {BLOCK: "block", WARP: "warp", THREAD: "thread", MEMBER: "lane", WARPGROUP: "warpgroup", QUARTER: "warp"}
 KIND |= {CLUSTER: "cluster"}
@@ -99,6 +102,18 @@ def with_launches(kernel: Kernel, change: Callable[[For], For]) -> Kernel:
 def cluster_of(kernel: Kernel) -> int:
     """The blocks of a cluster."""
     return next((s.step for s in kernel.body if isinstance(s, For) and s.kind == CLUSTERS), 1)
+
+
+def takers_of(scheme: Scheme) -> tuple[Tile, ...]:
+    """The loops by which warpgroups of a block have tiles of their own, which they take in turns."""
+    output = scheme.problem.output.name
+    found: list[Tile] = []
+    for s in scheme.specifiers:
+        if isinstance(s, Stage) and s.tensor == output:
+            return tuple(found)
+        if isinstance(s, Tile) and s.worker == WARPGROUPS_OF_BLOCK:
+            found.append(s)
+    return ()
 
 
 def teams_are_warps(launch: For) -> bool:

@@ -31,7 +31,7 @@
         for warp in 0..4, warp:
           …
                 acc[warp, member, row, column, number] = 0
-        for part in 0..2:
+        for part in 0..2, rolled:
           for warp in 0..4, warp:
             …
                 add_sums(to: acc + […], p: parts + [block % 4, part, row, column, warp, member, 0])
@@ -40,7 +40,8 @@
                 Y[…] = as_f16(acc[warp, …])
 
 The parts are added in their order, whoever comes last, so the result is the same in every run. A lane's four sums lie
-side by side, and those of the lanes of a warp too. Source: split-K with semaphores, as in CUTLASS.
+side by side, and those of the lanes of a warp too. Where a warp of its own copies, no barrier of the block could stand:
+there each warp counts and adds up for itself. Source: split-K with semaphores, as in CUTLASS.
 """
 
 from __future__ import annotations
@@ -49,7 +50,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
-from gpu.passes.facts.workers import A_WARP, BLOCK, MEMBER, THREAD, WARP, WARPS_OF_BLOCK, launches, over
+from gpu.passes.facts.rings import is_turn
+from gpu.passes.facts.workers import (
+    A_WARP,
+    BLOCK,
+    LAUNCHED,
+    MEMBER,
+    RANK,
+    THREAD,
+    TILE,
+    WARP,
+    WARPS_OF_BLOCK,
+    cluster_of,
+    launches,
+    over,
+    with_launches,
+)
 from gpu.passes.matrices.instructions import SUMS
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
@@ -86,10 +102,10 @@ _LAST, _BEFORE, _TAKEN, _PART = "last", "before", "taken", "part"
 
 
 def parts_of(scheme: Scheme) -> int:
-    """How many blocks share each sum."""
+    """How many blocks or clusters share each sum."""
     count = 1
     for s in scheme.specifiers:
-        if isinstance(s, Tile) and s.worker == "block" and s.dim[0] in scheme.problem.reductions:
+        if isinstance(s, Tile) and s.worker in ("block", "cluster") and s.dim[0] in scheme.problem.reductions:
             count *= s.trips
     return count
 
@@ -98,27 +114,49 @@ def share_sums(kernel: Kernel, scheme: Scheme) -> Kernel:
     """The kernel, whose blocks leave parts of sums for the last of them."""
     (launch,) = launches(kernel)
     (sums,) = (s.buffer for s in walk(launch.body) if isinstance(s, Alloc) and s.buffer.name == ACCUMULATORS)
-    names = {s.name for s in launch.body if isinstance(s, Define) and s.name[0] in scheme.problem.reductions}
-    sharing = _Sharing(sums, parts_of(scheme), launch.stop.offset, names)
-    counts = Buffer(COUNTS, (sharing.tiles,), ("tile",), "u32")
-    body = (Alloc(sharing.left), replace(launch, body=sharing.statements(launch.body)))
-    return replace(kernel, arrays=(*kernel.arrays, counts), body=body)
+    turn = next(filter(is_turn, launch.body), None)
+    body = turn.body if isinstance(turn, For) else launch.body
+    names = {s.name for s in body if isinstance(s, Define) and s.name[0] in scheme.problem.reductions}
+    size = cluster_of(kernel)
+    tasks = dict(kernel.numbers)[LAUNCHED] // size if turn else launch.stop.offset
+    tiles = tasks // parts_of(scheme)
+    task = variable(TILE if turn else BLOCK)
+    tile = task % tiles * size + variable(RANK) if size > 1 else task % tiles
+    sharing = _Sharing(sums, parts_of(scheme), tiles * size, tile, task // tiles, names, bool(turn))
+    shared = sharing.statements(body)
+    if isinstance(turn, For):
+        rest = tuple(replace(turn, body=shared) if s is turn else s for s in launch.body)
+        shared = (Alloc(sharing.last), *rest)
+    counts = Buffer(COUNTS, (sharing.tiles, *sharing.groups), ("tile", *((WARP,) if turn else ())), "u32")
+    kernel = with_launches(kernel, lambda launch: replace(launch, body=shared))
+    return replace(kernel, arrays=(*kernel.arrays, counts), body=(Alloc(sharing.left), *kernel.body))
 
 
 @dataclass(frozen=True)
 class _Sharing:
-    """sums: a block's. parts: how many a sum has. blocks: how many the launch has. names: the variables that tell parts
-    apart.
+    """sums: a block's. parts: how many a sum has. tiles: how many sums there are. tile, part: which ones are a block's.
+
+    names: the variables that tell parts apart. by_warps: whether each warp shares its sums alone, as no barrier of a
+    block stands where others copy.
     """
 
     sums: Buffer
     parts: int
-    blocks: int
+    tiles: int
+    tile: Index
+    part: Index
     names: set[str]
+    by_warps: bool
 
     @property
-    def tiles(self) -> int:
-        return self.blocks // self.parts
+    def groups(self) -> tuple[int, ...]:
+        """How many warps of a block share sums alone."""
+        return self.sums.shape[:1] if self.by_warps else ()
+
+    @property
+    def group(self) -> tuple[Index, ...]:
+        """Which of them a warp is."""
+        return (variable(WARP),) if self.by_warps else ()
 
     @property
     def left(self) -> Buffer:
@@ -128,8 +166,9 @@ class _Sharing:
         return Buffer(PARTS, shape, ("tile", _PART, "row", "column", WARP, MEMBER, "number"))
 
     @property
-    def tile(self) -> Index:
-        return variable(BLOCK) % self.tiles
+    def last(self) -> Buffer:
+        """Where all threads learn how many came before."""
+        return Buffer(_LAST, self.groups or (1,), (WARP,) if self.by_warps else ("one",), "s64", "shared")
 
     def statements(self, body: Body) -> Body:
         """The statements of a block."""
@@ -137,28 +176,37 @@ class _Sharing:
         begin, end = warps[0], warps[-1]
         first, last = body[begin], body[end]
         assert isinstance(last, For) and end == len(body) - 1
-        alone = replace(last, body=self.chosen(last.body, last=True))
+        if self.by_warps:
+            places = tuple(s for s in last.body if isinstance(s, Define))
+            stored = self.chosen(tuple(s for s in last.body if s not in places), last=True)
+            finish: Body = (replace(last, body=(*places, *self.shared(stored))),)
+        else:
+            left, *rest = self.shared((replace(last, body=self.chosen(last.body, last=True)),))
+            finish = (left, Alloc(self.last), *rest)
         return (
             *body[:begin],
             with_blocks(first, partial(self.chosen, last=False)),
             *body[begin + 1 : end],
-            self.each(lambda here: self.move("put_sums", here, variable(BLOCK) // self.tiles, out=True)),
-            Alloc(Buffer(_LAST, (1,), ("one",), "s64", "shared")),
-            over(THREAD, 1, self.count()),
-            Read(_TAKEN, Load(_LAST, (ZERO,))),
-            If((Inside(variable(_TAKEN), self.parts - 1, self.parts),), (*self.added(), alone)),
+            *finish,
+        )
+
+    def shared(self, stored: Body) -> Body:
+        """A block, or a warp, leaves its part. If it comes last, it adds up all parts, in their order, and stores."""
+        leader = A_WARP.each(self.count(), 1) if self.by_warps else over(THREAD, 1, self.count())
+        clear = self.each(lambda here: self.cleared(here))
+        more = self.each(lambda here: self.move("add_sums", here, variable(_PART), out=False))
+        added = (clear, For(_PART, ZERO, constant(self.parts), 1, (more,), "rolled"))
+        return (
+            self.each(lambda here: self.move("put_sums", here, self.part, out=True)),
+            leader,
+            Read(_TAKEN, Load(_LAST, self.group or (ZERO,))),
+            If((Inside(variable(_TAKEN), self.parts - 1, self.parts),), (*added, *stored)),
         )
 
     def count(self) -> Body:
-        """One thread finds out how many blocks came before."""
-        take = Take(_BEFORE, Address(COUNTS, (self.tile,)), self.parts)
-        return (take, Store(_LAST, (ZERO,), Position(variable(_BEFORE))))
-
-    def added(self) -> Body:
-        """The block that comes last adds up all parts, in their order."""
-        clear = self.each(lambda here: self.cleared(here))
-        more = self.each(lambda here: self.move("add_sums", here, variable(_PART), out=False))
-        return (clear, For(_PART, ZERO, constant(self.parts), 1, (more,)))
+        """One thread finds out how many came before."""
+        take = Take(_BEFORE, Address(COUNTS, (self.tile, *self.group)), self.parts)
+        return (take, Store(_LAST, self.group or (ZERO,), Position(variable(_BEFORE))))
 
     def cleared(self, here: tuple[Index, ...]) -> Statement:
         """A lane's four sums are 0."""
@@ -179,7 +227,8 @@ class _Sharing:
         body = statement((variable(WARP), variable(MEMBER), variable("row"), variable("column")))
         for name, count in (("column", columns), ("row", rows)):
             body = For(name, ZERO, constant(count), 1, (body,), "unrolled")
-        return over(WARP, warps, (A_WARP.each((body,)),))
+        lanes = A_WARP.each((body,))
+        return lanes if self.by_warps else over(WARP, warps, (lanes,))
 
     def chosen(self, body: Body, last: bool) -> Body:
         """The block as the last part runs it, or at the beginning of a part, which finds no earlier sums in Y."""

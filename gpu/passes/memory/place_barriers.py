@@ -72,7 +72,9 @@ def place_barriers(kernel: Kernel) -> Kernel:
         warps = teams_are_warps(statement)
         copied = frozenset(s.target.buffer for s in walk(statement.body) if isinstance(s, Copy))
         boxed = frozenset(s.target.buffer for s in walk(statement.body) if isinstance(s, CopyBox))
-        placing = _Placing(MEMBER if warps else THREAD, warps, changing, copied, boxed, bytes_)
+        takes = any(isinstance(s, Take) for s in walk(statement.body))
+        left = frozenset(name for name, buffer in changing.items() if takes and buffer.memory == "global")
+        placing = _Placing(MEMBER if warps else THREAD, warps, changing, copied, boxed, left, bytes_)
         return replace(statement, body=placing.body(statement.body, frozenset())[0])
 
     return replace(with_launches(kernel, placed), barriers=True)
@@ -92,7 +94,7 @@ def _written_places(body: Body) -> Iterator[Address]:
 class _Placing:
     """name: the variable that numbers the team's threads. buffers: what the launch writes to. copied: what asynchronous
     copies write to. bytes_: which bytes each shared buffer takes.
-    boxed: those that the copy engine brings boxes to.
+    boxed: those that the copy engine brings boxes to. left: what groups leave for others, each element once.
     """
 
     name: str
@@ -100,6 +102,7 @@ class _Placing:
     buffers: Mapping[str, Buffer]
     copied: frozenset[str]
     boxed: frozenset[str]
+    left: frozenset[str]
     bytes_: Mapping[str, tuple[int, int]]
 
     def body(self, body: Body, before: _Accesses) -> tuple[Body, _Accesses]:
@@ -139,7 +142,7 @@ class _Placing:
 
     def of_roles(self, body: Body) -> Body:
         """The block of a role. Mbarriers order its warps, so only the lanes of a warp have barriers."""
-        own = {name: buffer for name, buffer in self.buffers.items() if buffer.axes[0] == WARP}
+        own = {name: buffer for name, buffer in self.buffers.items() if buffer.axes[0] == WARP or name in self.left}
         lanes = replace(self, name=MEMBER, buffers=own)
         found: list[Statement] = []
         for statement in body:
@@ -182,6 +185,8 @@ class _Placing:
         """Whether an access needs a barrier after another one."""
         if one.lands or other.over or not (one.writes or other.writes) or not self.meet(one.buffer, other.buffer):
             return False
+        if one.buffer in self.left and one.writes:
+            return False
         if one.buffer == other.buffer and one.stage and other.stage and are_apart(one.stage, other.stage):
             return False
         same = one.buffer == other.buffer and one.at == other.at and one.dealt == other.dealt
@@ -201,7 +206,7 @@ class _Placing:
     def accesses(self, statement: Statement, dealt: tuple[object, ...]) -> Iterator[_Access]:
         """The accesses to buffers that change. dealt: the loops around the statement that deal out points."""
         if isinstance(statement, Take):  # other blocks see what was written, and this one what others wrote
-            yield from (_Access(name, (), True, ()) for name, b in self.buffers.items() if b.memory == "global")
+            yield from (_Access(name, (), writes, ()) for name in self.left for writes in (False, True))
         if isinstance(statement, Wait):
             yield from (_Access(name, (), True, (), lands=True) for name in self.copied if name in self.buffers)
         if isinstance(statement, Store) and statement.buffer in self.buffers:

@@ -3,6 +3,7 @@
 Read in this order:
 
     instructions          the instructions of a warpgroup, with their meaning over its lanes
+    kinds                 which kind of kernel such a scheme has
     check_warpgroup       which of these schemes have a kernel
     cut_tiles             tiles across the depth, in the blocks that wgmma reads
     join_steps            one loop of steps over taps and channels
@@ -11,6 +12,7 @@ Read in this order:
     multiply_warpgroups   products by wgmma, which reads the tiles in shared memory
     multiply_beside       products that go on while threads copy
     specialise_warps      a warp that copies ahead beside the warps that multiply
+    take_turns            warpgroups that take tiles in turns, each its own (ping-pong)
     store_boxes           outputs by the copy engine, from two buffers of each warp
     load_residual         what an epilogue adds at each point, by the copy engine to these buffers
     share_copies          copies that the blocks of a cluster share

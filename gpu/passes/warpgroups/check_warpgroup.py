@@ -1,10 +1,4 @@
-"""Checks that passes can make a GPU kernel of a valid scheme that ends with a warpgroup's matrix instruction.
-
-is_of_warpgroups(scheme) -> bool     whether it ends with one
-has_clusters(scheme) -> bool         whether clusters of blocks take its tiles in turns
-threads_copy(scheme) -> bool         whether all threads copy its tiles, not a warp by boxes
-check_warpgroup(scheme)              raises SchemeError where the scheme does not fit
-"""
+"""Checks that passes can make a GPU kernel of a valid scheme that ends with a warpgroup's matrix instruction."""
 
 from __future__ import annotations
 
@@ -12,72 +6,22 @@ from collections.abc import Callable, Collection
 from math import prod
 
 from gpu.passes.facts.registers import fit
-from gpu.passes.facts.workers import WARP_SIZE, WARPS_OF_GROUP
+from gpu.passes.facts.workers import WARP_SIZE, WARPS_OF_GROUP, takers_of
 from gpu.passes.matrices.check_matrix import check_roles
-from gpu.passes.warpgroups.instructions import COLUMNS, DEPTHS, ROWS, row_points
+from gpu.passes.warpgroups.instructions import CHUNK_BYTES, COLUMNS, DEPTHS, ROWS, row_points
+from gpu.passes.warpgroups.kinds import blocks_of_cluster, has_clusters, loops, threads_copy
 from tiling.choices import either
 from tiling.dtypes.products import DTYPE_BYTES
-from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, SchemeError, Specifier, Stage, Tile, Unroll
-from tiling.tensor import Affine, Tensor
 
 _ORDER = (
-    "T(reduction)@block T@cluster … T@block … S(output) T(tap) … T(reduction) S(a, depth) S(b, depth) T@warpgroup … "
-    "U … M"
+    "T(reduction)@block or T(reduction)@cluster … T@cluster … T@block … T@warpgroup … S(output) T(tap) … "
+    "T(reduction) S(a, depth) S(b, depth) T@warpgroup … U … M"
 )
 _LARGEST_BOX = 256  # rows
 _LARGEST_CLUSTER = 2  # blocks
 _MOST_WARPS = 32  # of a block
-_ALIGNED = 16  # bytes, at whose multiples rows of an array begin
-
-
-def is_of_warpgroups(scheme: Scheme) -> bool:
-    """Whether a scheme ends with the matrix instruction of a warpgroup."""
-    last = scheme.specifiers[-1]
-    return isinstance(last, Matrix) and next(iter(last.factors.values())) == ROWS
-
-
-def has_clusters(scheme: Scheme) -> bool:
-    """Whether clusters of blocks take its tiles in turns."""
-    return any(_loops(s, "cluster") for s in scheme.specifiers)
-
-
-def blocks_of_cluster(scheme: Scheme) -> int:
-    """The blocks of a cluster, where clusters take the tiles."""
-    return prod(s.trips for s in scheme.specifiers if isinstance(s, Tile) and s.worker == "block")
-
-
-def threads_copy(scheme: Scheme) -> bool:
-    """Whether all threads copy the tiles: pixels, rows that are no boxes, and where blocks share sums."""
-    problem, matrix = scheme.problem, scheme.specifiers[-1]
-    assert isinstance(matrix, Matrix)
-    rows, columns, depth = matrix.factors
-    boxes = _are_pixels(problem, rows, depth) or _is_of_boxes(problem.broadcast, rows, depth, problem.dtype)
-    boxes = boxes and _is_of_boxes(problem.vector, columns, depth, problem.dtype)
-    return not boxes or any(_loops(s, "block") and _loops_over(s, problem.reductions) for s in scheme.specifiers)
-
-
-def _is_of_boxes(tensor: Tensor, dim: str, depth: str, dtype: str) -> bool:
-    """Whether tiles of an array are boxes, in rows that the copy engine copies."""
-    plain = all(index == Affine(((of, 1),)) for index in tensor.indices for of, _ in index.terms[:1])
-    plain = plain and len(dim) == len(depth) == 1 and {dim, depth} <= {*tensor.dims}
-    return plain and _is_aligned(tensor, dtype)
-
-
-def _are_pixels(problem: Problem, rows: str, depth: str) -> bool:
-    """Whether rows of tiles are pixels, a tap at a time, that the copy engine brings in the order of the output."""
-    image, *pixel, channel = problem.broadcast.indices
-    output = "".join(dim for index in problem.output.indices[:-1] for dim, _ in index.terms)
-    images = [dim for dim, _ in image.terms] + [window.dim for window in problem.windows]
-    in_order = all(index.coefficient(window.tap) for index, window in zip(pixel, problem.windows))
-    found = len(pixel) == len(problem.windows) > 0 and in_order and [*rows] == images and rows == output
-    return found and channel == Affine(((depth, 1),)) and _is_aligned(problem.broadcast, problem.dtype)
-
-
-def _is_aligned(tensor: Tensor, dtype: str) -> bool:
-    """Whether the copy engine finds the rows of an array."""
-    return tensor.shape[-1] * DTYPE_BYTES[dtype] % _ALIGNED == 0
 
 
 def check_warpgroup(scheme: Scheme) -> None:
@@ -92,6 +36,7 @@ def check_warpgroup(scheme: Scheme) -> None:
         raise SchemeError(f"{matrix}: a warpgroup's matrix instruction for {problem.dtype} is {shapes}")
     check_roles(problem, matrix)
     _check_order(scheme, (rows, columns, depth))
+    _check_takers(scheme)
     for tensor in (problem.broadcast, problem.vector):
         across = tensor.indices[-1].terms[0][0] not in depth
         if across and DTYPE_BYTES[problem.dtype] > 2:
@@ -101,7 +46,7 @@ def check_warpgroup(scheme: Scheme) -> None:
             )
     threads = threads_copy(scheme)
     if has_clusters(scheme):
-        _check_clusters(scheme, threads)
+        _check_clusters(scheme, depth, threads)
     if threads and problem.dtype == "tf32":
         raise SchemeError(
             f"{matrix}: wgmma cuts tf32 off where only TMA copies round it, which copy no such tiles: loop over "
@@ -118,11 +63,17 @@ def check_warpgroup(scheme: Scheme) -> None:
     _check_sizes(scheme, (rows, columns, depth), threads)
 
 
-def _check_clusters(scheme: Scheme, threads: bool) -> None:
+def _check_clusters(scheme: Scheme, depth: str, threads: bool) -> None:
     """Raises SchemeError where clusters cannot take the tiles."""
     if blocks_of_cluster(scheme) > _LARGEST_CLUSTER:
-        blocks = [s for s in scheme.specifiers if _loops(s, "block")]
+        blocks = [s for s in scheme.specifiers if loops(s, "block")]
         raise SchemeError(f"{' '.join(map(str, blocks))}: a cluster has at most {_LARGEST_CLUSTER} blocks")
+    if threads and len(depth) > 1:
+        taps, channels = depth[:-1], depth[-1]
+        raise SchemeError(
+            f"{scheme.specifiers[-1]}: TMA copies take one tap of a window at a time: loop over {' and '.join(taps)} "
+            f"by T outside the loop over {channels}"
+        )
     if threads:
         raise SchemeError(f"{scheme.text}: clusters copy boxes alone")
 
@@ -133,22 +84,23 @@ def _check_order(scheme: Scheme, axes: tuple[str, str, str]) -> None:
     output = problem.output.name
     taps = [dim for dim in problem.reductions if dim not in depth]
     kinds: tuple[tuple[str, Callable[[Specifier], bool], range], ...] = (
-        ("T@cluster", lambda s: _loops(s, "cluster") and not _loops_over(s, problem.reductions), range(99)),
-        ("T@block", lambda s: _loops(s, "block") and not _loops_over(s, problem.reductions), range(99)),
+        ("T@cluster", lambda s: loops(s, "cluster") and not _loops_over(s, problem.reductions), range(99)),
+        ("T@block", lambda s: loops(s, "block") and not _loops_over(s, problem.reductions), range(99)),
+        ("T@warpgroup", lambda s: loops(s, "warpgroup") and _loops_over(s, axes[:2]), range(99)),
         (f"S({output})", lambda s: isinstance(s, Stage) and s.tensor == output and s.depth == 1, range(1, 2)),
-        ("T of a tap", lambda s: _loops(s, None) and _loops_over(s, taps), range(99)),
-        (f"T({depth},steps)", lambda s: _loops(s, None) and _loops_over(s, axes[2:]), range(1, 2)),
+        ("T of a tap", lambda s: loops(s, None) and _loops_over(s, taps), range(99)),
+        (f"T({depth},steps)", lambda s: loops(s, None) and _loops_over(s, axes[2:]), range(1, 2)),
         ("S of both inputs", lambda s: isinstance(s, Stage) and s.tensor != output, range(2, 3)),
-        ("T@warpgroup", lambda s: _loops(s, "warpgroup") and _loops_over(s, axes[:2]), range(1, 99)),
+        ("T@warpgroup", lambda s: loops(s, "warpgroup") and _loops_over(s, axes[:2]), range(1, 99)),
         ("U", lambda s: isinstance(s, Unroll) and s.dim in axes and s.factor is not None, range(99)),
     )
     if taps and threads_copy(scheme):
         raise SchemeError(
             f"{scheme.specifiers[-1]}: threads copy these tiles, with all taps of a row: name {problem.reductions} as "
-            f"what is summed over, since the copy engine takes rows of {_ALIGNED} bytes with channels last"
+            f"what is summed over, since the copy engine takes rows of {CHUNK_BYTES} bytes with channels last"
         )
     left = list(scheme.specifiers[:-1])
-    while left and _loops(left[0], "block") and _loops_over(left[0], axes[2:]):
+    while left and _shares(left[0], scheme, axes[2]):
         left.pop(0)
     for name, fits, counts in kinds:
         count = 0
@@ -166,12 +118,49 @@ def _check_order(scheme: Scheme, axes: tuple[str, str, str]) -> None:
         )
 
 
-def _loops(specifier: Specifier, worker: str | None) -> bool:
-    return isinstance(specifier, Tile) and specifier.worker == worker
+def _shares(specifier: Specifier, scheme: Scheme, depth: str) -> bool:
+    """Whether a loop hands parts of a sum to blocks or, where there are any, to clusters.
+
+    Raises SchemeError for parts that they cannot have.
+    """
+    if not has_clusters(scheme):
+        return loops(specifier, "block") and _loops_over(specifier, (depth,))
+    if not _loops_over(specifier, scheme.problem.reductions):
+        return False
+    assert isinstance(specifier, Tile)
+    dim, trips = specifier.dim, specifier.trips
+    if specifier.worker == "block":
+        raise SchemeError(
+            f"{specifier}: clusters, not their blocks, share a tile's reduction: use T({dim},{trips})@cluster"
+        )
+    if dim != depth and scheme.problem.extents[dim] % trips:
+        raise SchemeError(
+            f"{specifier}: {scheme.problem.extents[dim]} taps along {dim} are not shared by {trips} evenly"
+        )
+    return specifier.worker == "cluster"
 
 
 def _loops_over(specifier: Specifier, dims: Collection[str]) -> bool:
     return isinstance(specifier, Tile) and specifier.dim in dims
+
+
+def _check_takers(scheme: Scheme) -> None:
+    """Raises SchemeError where warpgroups cannot have tiles of their own."""
+    takers = takers_of(scheme)
+    if not takers:
+        return
+    if not has_clusters(scheme):
+        raise SchemeError(f"{takers[0]}: only the warpgroups of clusters take tiles of their own: loop over clusters")
+    inside = [s for s in scheme.specifiers[scheme.accumulators_at :] if loops(s, "warpgroup")]
+    together = [s for s in inside if isinstance(s, Tile) and s.trips > 1]
+    if together:
+        raise SchemeError(f"{together[0]}: a warpgroup with tiles of its own ({takers[0]}) shares none with another")
+    parts = [s for s in scheme.specifiers if loops(s, "cluster") and _loops_over(s, scheme.problem.reductions)]
+    if parts:
+        raise SchemeError(
+            f"{takers[0]}: warpgroups with tiles of their own cannot share a reduction with other clusters: leave out "
+            f"{parts[0]}"
+        )
 
 
 def _check_sizes(scheme: Scheme, axes: tuple[str, str, str], threads: bool) -> None:
@@ -181,7 +170,8 @@ def _check_sizes(scheme: Scheme, axes: tuple[str, str, str], threads: bool) -> N
 
     *_, depth = axes
     unrolled, groups = dict.fromkeys(axes, 1), dict.fromkeys(axes, 1)
-    for s in scheme.specifiers:
+    takers = takers_of(scheme)
+    for s in scheme.specifiers[scheme.accumulators_at :]:
         if isinstance(s, Unroll):
             unrolled[s.dim] *= s.factor or 1
         elif isinstance(s, Tile) and s.worker == "warpgroup":
@@ -192,7 +182,7 @@ def _check_sizes(scheme: Scheme, axes: tuple[str, str, str], threads: bool) -> N
         raise SchemeError(
             f"{matrix}: a step has rows of 128 bytes, {points} points of {depth}: use U({depth},{wanted})"
         )
-    warps = prod(groups.values()) * WARPS_OF_GROUP + (not threads)
+    warps = prod((*groups.values(), *(loop.trips for loop in takers))) * WARPS_OF_GROUP + (not threads)
     if warps > _MOST_WARPS:
         named = " ".join(str(s) for s in scheme.specifiers if isinstance(s, Tile) and s.worker == "warpgroup")
         beside = "" if threads else "with a warp that copies "

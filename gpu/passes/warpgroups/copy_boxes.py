@@ -35,7 +35,7 @@ from math import prod
 
 from gpu.passes.facts.accesses import moved
 from gpu.passes.facts.neighbours import ELEMENT
-from gpu.passes.facts.reading import WIDTH
+from gpu.passes.facts.reading import WIDTH, free_name, touched
 from gpu.passes.facts.rings import is_turn, number_of
 from gpu.passes.facts.workers import THREAD, THREADS_OF_BLOCK, Team, launches, over, threads_of, with_launches
 from gpu.passes.memory.stage_tiles import place_of_element
@@ -77,10 +77,11 @@ def copy_boxes(kernel: Kernel, scheme: Scheme) -> Kernel:
     matrix = scheme.specifiers[-1]
     assert isinstance(matrix, Matrix)
     *_, depth = matrix.factors
+    step_name = free_name(depth, touched(kernel.body))
 
     def body(block: Body) -> Body:
         found: list[Statement] = []
-        for statement in _with_a_loop(block, depth):
+        for statement in _with_a_loop(block, depth, step_name):
             serial = isinstance(statement, For) and statement.kind == "serial" and not is_turn(statement)
             filling = serial and any(map(_fills, statement.body))  # type: ignore[union-attr]
             found.append(step(statement) if filling else with_blocks(statement, body))  # type: ignore[arg-type]
@@ -111,14 +112,14 @@ def copy_boxes(kernel: Kernel, scheme: Scheme) -> Kernel:
     return with_launches(replace(kernel, body=body(kernel.body)), opened)
 
 
-def _with_a_loop(block: Body, depth: str) -> Body:
-    """The block, where a single step is a loop of one iteration too."""
+def _with_a_loop(block: Body, depth: str, name: str) -> Body:
+    """The block, where a single step is a loop of one iteration too. name: its variable."""
     filling = [number for number, s in enumerate(block) if _fills(s)]
     if not filling or not any(isinstance(s, Alloc) and s.buffer.memory == "registers" for s in block):
         return block
     first = next(n for n, s in enumerate(block) if isinstance(s, Alloc) and s.buffer.memory == "shared")
     end = filling[-1] + 2  # those who multiply follow
-    return (*block[:first], For(depth, ZERO, constant(1), 1, block[first:end], dim=depth), *block[end:])
+    return (*block[:first], For(name, ZERO, constant(1), 1, block[first:end], dim=depth), *block[end:])
 
 
 def open_all(barriers: tuple[Buffer, ...], arrivals: tuple[int, ...]) -> For:
@@ -152,7 +153,8 @@ def _box(statement: Statement, buffers: Mapping[str, Buffer], scheme: Scheme) ->
         pixels = pixels_of(value.at, problem)
         return _Box(tile, array, pixels.begin, tile.shape, depth, pixels.windows)
     begin = tuple(index.replaced({ELEMENT: ZERO}) for index in value.at)
-    assert all(_is_edge(test, value.at, array) for test in tests), f"{tests} is no edge of {array.name}"
+    ends = dict(zip("XW", problem.tensors))[array.name].reached(problem.extents)
+    assert all(_is_edge(test, value.at, ends) for test in tests), f"{tests} is no edge of {array.name}"
     # Which axis of the tile an axis of the array is, if any.
     places, extents = dict(zip(place_of_element(tile), tile.shape)), []
     for at, first in zip(value.at, begin):
@@ -161,11 +163,13 @@ def _box(statement: Statement, buffers: Mapping[str, Buffer], scheme: Scheme) ->
     return _Box(tile, array, begin, tuple(extents), depth)
 
 
-def _is_edge(test: Condition, at: tuple[Index, ...], array: Buffer) -> bool:
-    """Whether a condition asks for no more than that an element lies in the array."""
+def _is_edge(test: Condition, at: tuple[Index, ...], ends: tuple[int, ...]) -> bool:
+    """Whether a condition asks for no more than that an element lies in the array. Behind the ends of rows that are
+    copies lie zeros.
+    """
     if not isinstance(test, Inside) or test.index not in at or test.low not in (None, 0):
         return False
-    return test.high in (None, array.shape[at.index(test.index)])
+    return test.high in (None, ends[at.index(test.index)])
 
 
 @dataclass(frozen=True)

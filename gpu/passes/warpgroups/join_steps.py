@@ -38,11 +38,14 @@ def join_steps(kernel: Kernel) -> Kernel:
     return replace(kernel, body=body(kernel.body))
 
 
-def _nest(statement: Statement) -> tuple[For, ...]:
-    """A serial loop, and those inside it that are all that the one around them holds."""
-    if not isinstance(statement, For) or statement.kind != "serial" or statement.start.terms or statement.stop.terms:
+def _nest(statement: Statement, around: tuple[str, ...] = ()) -> tuple[For, ...]:
+    """A serial loop, and those inside it that are all that the one around them holds. around: variables of loops."""
+    if not isinstance(statement, For) or statement.kind != "serial" or (statement.stop - statement.start).terms:
         return ()
-    return (statement, *(_nest(statement.body[0]) if len(statement.body) == 1 else ()))
+    if not set(around).isdisjoint(statement.start.names()):
+        return ()
+    inside = _nest(statement.body[0], (*around, statement.name)) if len(statement.body) == 1 else ()
+    return (statement, *inside)
 
 
 def _joined(nest: tuple[For, ...], name: str) -> For:

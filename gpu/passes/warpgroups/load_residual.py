@@ -44,7 +44,17 @@ from gpu.passes.facts.reading import WIDTH, free_name, loads_of, touched
 from gpu.passes.facts.rings import steps_of
 from gpu.passes.facts.workers import A_WARP, MEMBER, WARP, WARPS_OF_BLOCK
 from gpu.passes.matrices.multiply_matrices import PAIR
-from gpu.passes.warpgroups.store_boxes import BUFFERS, HALF, OUTPUT, buffer_of, number_of_box, of_all, takes_turns
+from gpu.passes.warpgroups.store_boxes import (
+    BUFFERS,
+    HALF,
+    OUTPUT,
+    buffer_of,
+    counted,
+    has_box,
+    number_of_box,
+    of_all,
+    turn_of,
+)
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.kernel import Kernel
@@ -53,11 +63,12 @@ from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.machines import MBARRIER, Arrive, Await, CopyBox, Open, StoreBox, WaitStores
 from tiling.loops.rewrite import with_values
 from tiling.loops.walk import buffers_of, walk, with_blocks
+from tiling.scheme.scheme import Scheme
 
 _LOADED = "loaded"
 
 
-def load_residual(kernel: Kernel) -> Kernel:
+def load_residual(kernel: Kernel, scheme: Scheme) -> Kernel:
     """The kernel, whose first array of the epilogue that lies as the output does comes in boxes."""
     buffers = buffers_of(kernel)
     found = next((s for s in walk(kernel.body) if _is_storing(s) and _residual(s, buffers)), None)
@@ -67,14 +78,14 @@ def load_residual(kernel: Kernel) -> Kernel:
     assert load is not None
     warps = next(b.shape[0] for b in buffers.values() if b.name == _box(found).source.buffer)
     loaded = Buffer(free_name(_LOADED, touched(kernel.body)), (warps * BUFFERS,), ("box",), MBARRIER, "shared")
-    return replace(kernel, body=_Residual(load, loaded, buffers, takes_turns(kernel)).body(kernel.body))
+    return replace(kernel, body=_Residual(load, loaded, buffers, turn_of(kernel, scheme)).body(kernel.body))
 
 
 def _is_storing(statement: Statement) -> bool:
     """Whether a statement is the loop over warps that store boxes."""
     if not isinstance(statement, For) or statement.kind != WARPS_OF_BLOCK:
         return False
-    return any(isinstance(s, StoreBox) for s in walk(statement.body))
+    return any(map(has_box, statement.body))
 
 
 def _box(warp: For) -> StoreBox:
@@ -100,21 +111,21 @@ def _residual(warp: Statement, buffers: Mapping[str, Buffer]) -> Load | None:
 
 @dataclass(frozen=True)
 class _Residual:
-    """load: what reads the array. loaded: the mbarriers of each warp's buffers. turns: whether a block takes several
-    tiles.
+    """load: what reads the array. loaded: the mbarriers of each warp's buffers. turn: how many tiles a warp has had
+    before.
     """
 
     load: Load
     loaded: Buffer
     buffers: Mapping[str, Buffer]
-    turns: bool
+    turn: Index | None
 
     def body(self, block: Body) -> Body:
         found: list[Statement] = []
         storing = next((s for s in block if _is_storing(s)), None)
         for statement in block:
             if isinstance(storing, For) and isinstance(statement, For):
-                found.append(_Warp(self, storing).first())
+                found += _Warp(self, storing).ahead()
                 storing = None
             if _is_storing(statement):
                 assert isinstance(statement, For)
@@ -142,8 +153,7 @@ class _Warp:
     @property
     def loops(self) -> tuple[For, For]:
         """The loops over boxes: over columns, and over rows."""
-        *_, columns = self.warp.body
-        assert isinstance(columns, For)
+        columns = next(s for s in walk(self.warp.body) if isinstance(s, For) and has_box(s))
         (rows,) = columns.body
         assert isinstance(rows, For)
         return columns, rows
@@ -158,15 +168,20 @@ class _Warp:
         columns, rows = self.loops
         return steps_of(columns) * steps_of(rows)
 
+    @property
+    def counted(self) -> int:
+        """How many of them turns count."""
+        return counted(self.boxes, self.chosen is None)
+
     def buffer(self, number: Index) -> Index:
-        return buffer_of(number, self.boxes, self.residual.turns)
+        return buffer_of(number, self.counted, self.residual.turn)
 
     def barrier(self, number: Index) -> Address:
         return self.residual.place(variable(WARP) * BUFFERS + self.buffer(number))
 
     def phase(self, number: Index) -> Index:
         """How often the buffer of a box was filled before."""
-        return (of_all(number, self.boxes) if self.residual.turns else number) // BUFFERS
+        return of_all(number, self.counted, self.residual.turn) // BUFFERS
 
     def copied(self, number: Index) -> Body:
         """Brings a box of the array by its number."""
@@ -180,12 +195,25 @@ class _Warp:
         copy = CopyBox(target, Address(self.residual.load.buffer, at), box.extents, barrier, joined=box.joined)
         return (Arrive(barrier, size), copy)
 
+    @property
+    def chosen(self) -> If | None:
+        """The choice whether the tile is stored, where blocks share its sums."""
+        return next((s for s in self.warp.body if isinstance(s, If)), None)
+
     def first(self) -> For:
         """The boxes of the first stores."""
-        places = tuple(s for s in self.warp.body if isinstance(s, Define))
-        before = (WaitStores(0),) if self.residual.turns else ()
+        before = (WaitStores(0),) if self.residual.turn is not None else ()
         copies = tuple(s for number in range(min(BUFFERS, self.boxes)) for s in self.copied(constant(number)))
-        return replace(self.warp, body=(*places, A_WARP.each((*before, *copies), 1)))
+        return A_WARP.each((*before, *copies), 1)
+
+    def ahead(self) -> Body:
+        """The boxes of the first stores while the tile is summed, where it is sure that it is stored."""
+        places = tuple(s for s in self.warp.body if isinstance(s, Define))
+        return () if self.chosen else (replace(self.warp, body=(*places, self.first())),)
+
+    def skipped(self) -> For:
+        """The phases of a tile that is not stored, so that turns count them."""
+        return A_WARP.each(tuple(Arrive(self.barrier(constant(number))) for number in range(self.boxes)), 1)
 
     def storing(self) -> For:
         """The stores, each of which waits for its box, and brings that of the store after the next."""
@@ -206,7 +234,11 @@ class _Warp:
             replace(store, body=(*store.body, *(more if self.boxes > BUFFERS else ()))),
         )
         inside = replace(columns, body=(replace(rows, body=steps),))
-        return replace(self.warp, body=(*self.warp.body[:-1], inside))
+        choice = self.chosen
+        if choice is None:
+            return replace(self.warp, body=(*self.warp.body[:-1], inside))
+        taken = replace(choice, body=(self.first(), *choice.body[:-1], inside), otherwise=(self.skipped(),))
+        return replace(self.warp, body=tuple(taken if s is choice else s for s in self.warp.body))
 
 
 def _unguarded(statement: Statement, box: str) -> Statement:

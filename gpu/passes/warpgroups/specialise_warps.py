@@ -96,8 +96,9 @@ def _specialised(launch: Body, depth: int) -> Body:
     if turn is None:
         return (*places, *ring.opened(), Beside(warps, tuple(work), (ring.copying(()),)))
     outside = tuple(s for s in launch if isinstance(s, Define))
+    more = tuple(s for s in launch if isinstance(s, Alloc) and not _is_opening(s))
     multiplying = replace(turn, body=(*places, *work))
-    return (*outside, *ring.opened(), Beside(warps, (multiplying,), (ring.copying(places),)))
+    return (*outside, *ring.opened(), *more, Beside(warps, (multiplying,), (ring.copying(places),)))
 
 
 def _is_opening(statement: Statement) -> bool:

@@ -33,13 +33,14 @@ CUTLASS, by TMA.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from gpu.passes.facts.reading import WIDTH, free_name, loads_of, touched
 from gpu.passes.facts.rings import TURN, is_turn, steps_of
-from gpu.passes.facts.workers import A_WARP, MEMBER, WARP, WARPS_OF_BLOCK, over
+from gpu.passes.facts.workers import A_WARP, MEMBER, THREADS_OF_WARP, WARP, WARPS_OF_BLOCK, takers_of
 from gpu.passes.matrices.multiply_matrices import PAIR
-from gpu.passes.warpgroups.check_warpgroup import has_clusters, is_of_warpgroups
 from gpu.passes.warpgroups.instructions import CHUNK_BYTES, ROW_BYTES, SHOW
+from gpu.passes.warpgroups.kinds import has_clusters, is_of_warpgroups
 from gpu.passes.warpgroups.multiply_warpgroups import do
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, variable
@@ -66,9 +67,10 @@ def stores_boxes(scheme: Scheme) -> bool:
     )
 
 
-def takes_turns(kernel: Kernel) -> bool:
-    """Whether a block takes several tiles, one after the other."""
-    return any(map(is_turn, walk(kernel.body)))
+def turn_of(kernel: Kernel, scheme: Scheme) -> Index | None:
+    """How many tiles a warp has had before, where it takes several, one after the other."""
+    takers = prod(loop.trips for loop in takers_of(scheme))
+    return variable(TURN) // takers if any(map(is_turn, walk(kernel.body))) else None
 
 
 def number_of_box(columns: For, rows: For) -> Index:
@@ -76,14 +78,21 @@ def number_of_box(columns: For, rows: For) -> Index:
     return variable(columns.name) // columns.step * steps_of(rows) + variable(rows.name) // rows.step
 
 
-def buffer_of(number: Index, boxes: int, turns: bool) -> Index:
+def buffer_of(number: Index, boxes: int, turn: Index | None) -> Index:
     """Which of a warp's buffers a box goes through: all boxes of all tiles take turns. boxes: how many a tile has."""
-    return (of_all(number, boxes) if turns and boxes % BUFFERS else number) % BUFFERS
+    return (of_all(number, boxes, turn) if boxes % BUFFERS else number) % BUFFERS
 
 
-def of_all(number: Index, boxes: int) -> Index:
-    """The number of a box among those of all tiles of a block."""
-    return variable(TURN) * boxes + number
+def counted(boxes: int, every: bool) -> int:
+    """How many boxes of a tile turns count. every: whether all tiles are stored. If not, no turn tells which buffer the
+    box before went through, so each tile begins with the first one.
+    """
+    return boxes if every else boxes + boxes % BUFFERS
+
+
+def of_all(number: Index, boxes: int, turn: Index | None) -> Index:
+    """The number of a box among those of all tiles of a warp."""
+    return number if turn is None else turn * boxes + number
 
 
 def store_boxes(kernel: Kernel, scheme: Scheme) -> Kernel:
@@ -96,7 +105,9 @@ def store_boxes(kernel: Kernel, scheme: Scheme) -> Kernel:
     shape = (warps, BUFFERS, BOX_ROWS, ROW_BYTES // WIDTH[output.dtype])
     name = free_name(f"{OUTPUT}_box", touched(kernel.body))
     buffer = Buffer(name, shape, (WARP, "turn", *output.axes[-2:]), output.dtype, "shared")
-    boxes = _Boxes(output, len(rows), free_name(f"{columns}_box", touched(kernel.body)), buffer, takes_turns(kernel))
+    boxes = _Boxes(
+        output, len(rows), free_name(f"{columns}_box", touched(kernel.body)), buffer, turn_of(kernel, scheme)
+    )
     return replace(kernel, body=boxes.body(kernel.body))
 
 
@@ -105,14 +116,14 @@ class _Boxes:
     """The boxes of an output.
 
     joined: axes of it that are the rows of a tile. name: the variable of a box's first column. buffer: where warps
-    leave boxes. turns: whether a block takes several tiles.
+    leave boxes. turn: how many tiles a warp has had before.
     """
 
     output: Buffer
     joined: int
     name: str
     buffer: Buffer
-    turns: bool
+    turn: Index | None
 
     def body(self, block: Body) -> Body:
         """A block with stores of boxes, and the buffer before the first mbarrier: boxes begin at whole rows."""
@@ -120,23 +131,43 @@ class _Boxes:
         for statement in block:
             if isinstance(statement, Alloc) and statement.buffer.dtype == MBARRIER and Alloc(self.buffer) not in found:
                 found.append(Alloc(self.buffer))
-            if isinstance(statement, Beside):
-                last = over(WARP, statement.warps, (A_WARP.each((WaitStores(0),), 1),))
-                statement = replace(statement, body=(*self.body(statement.body), last))
-            elif isinstance(statement, For) and statement.kind == WARPS_OF_BLOCK and self.stores(statement):
-                statement = self.of_warp(statement)
+            if self.is_storing(statement):
+                assert isinstance(statement, For)
+                statement = replace(statement, body=self.of_warp(statement.body))
             else:
                 statement = with_blocks(statement, self.body)
             found.append(statement)
+            if is_turn(statement):
+                found += self.waiting(statement)
         return tuple(found)
+
+    def is_storing(self, statement: Statement) -> bool:
+        """Whether a statement is the loop over warps that store."""
+        return isinstance(statement, For) and statement.kind == WARPS_OF_BLOCK and self.stores(statement)
+
+    def waiting(self, turns: Statement) -> Body:
+        """After all turns each warp waits until its last boxes are stored."""
+        boxed = (s for s in walk((turns,)) if isinstance(s, For) and s.kind == WARPS_OF_BLOCK and has_box(s))
+        return tuple(replace(warp, body=(A_WARP.each((WaitStores(0),), 1),)) for warp in boxed)
 
     def stores(self, statement: Statement) -> bool:
         """Whether a statement stores outputs."""
         return any(isinstance(s, Store) and s.buffer == self.output.name for s in walk((statement,)))
 
-    def of_warp(self, warp: For) -> For:
-        """What a warp does with its sums."""
-        *before, lanes = warp.body
+    def of_warp(self, body: Body, every: bool = True) -> Body:
+        """What a warp does with its sums, in boxes. every: whether it stores those of every tile."""
+        found: list[Statement] = []
+        for statement in body:
+            if isinstance(statement, For) and statement.kind == THREADS_OF_WARP and self.stores(statement):
+                found.append(self.in_boxes(statement, every))
+            elif isinstance(statement, If):
+                found.append(replace(statement, body=self.of_warp(statement.body, every=False)))
+            else:
+                found.append(statement)
+        return tuple(found)
+
+    def in_boxes(self, lanes: For, every: bool) -> For:
+        """What the lanes of a warp do with their sums."""
         loops, inside = _nest(lanes)
         rows, half, columns, pair = loops
         store = inside.body[0] if isinstance(inside, If) else inside
@@ -145,7 +176,10 @@ class _Boxes:
         first = {MEMBER: ZERO, half.name: ZERO, pair.name: ZERO}
         begin = tuple(index.replaced({**first, columns.name: variable(self.name)}) for index in store.at)
         boxes = replace(columns, name=self.name, step=width)
-        turn = buffer_of(number_of_box(boxes, rows), steps_of(boxes) * steps_of(rows), self.turns)
+        count = steps_of(boxes) * steps_of(rows)
+        turn = buffer_of(number_of_box(boxes, rows), counted(count, every), self.turn)
+        # The box before may have gone through the same buffer where it was an odd one of another tile.
+        pending = 0 if count < counted(count, every) else BUFFERS - 1
         column = store.at[-1] - store.at[-1].replaced({**first, columns.name: ZERO}) - variable(self.name)
         here = (variable(WARP), turn, variable(MEMBER) // 4 + variable(HALF) * 8, column)
         kept: Statement = Store(self.buffer.name, here, store.value)
@@ -158,17 +192,20 @@ class _Boxes:
         source = Address(self.buffer.name, (variable(WARP), turn, ZERO, ZERO))
         stored = StoreBox(Address(self.output.name, begin), source, extents, self.joined)
         steps = (
-            A_WARP.each((WaitStores(BUFFERS - 1),), 1),
+            A_WARP.each((WaitStores(pending),), 1),
             A_WARP.each((kept, do(SHOW))),
             A_WARP.each((stored,), 1),
         )
-        of_row = replace(rows, body=steps)
-        return replace(warp, body=(*before, replace(boxes, body=(of_row,))))
+        return replace(boxes, body=(replace(rows, body=steps),))
 
 
-def _nest(lanes: Statement) -> tuple[tuple[For, ...], Statement]:
+def has_box(statement: Statement) -> bool:
+    """Whether the copy engine stores in it."""
+    return any(isinstance(s, StoreBox) for s in walk((statement,)))
+
+
+def _nest(lanes: For) -> tuple[tuple[For, ...], Statement]:
     """The loops over the sums of a lane, and what stands in them."""
-    assert isinstance(lanes, For)
     (statement,) = lanes.body
     loops: tuple[For, ...] = ()
     while isinstance(statement, For):

@@ -21,7 +21,7 @@ from gpu.runtime.compiler.device_layer import layer
 # together; and 186, that an unsigned v < 0 is never true, since some functions are for every dtype.
 OPTIONS = ("--std=c++17", "-default-device", "--ptxas-options=-v", "--diag-suppress=177", "--diag-suppress=186")
 LEAST_ARCHITECTURE = 80  # cp.async, and mma.sync for bf16 and tf32
-HOPPER = "sm_90a"  # for wgmma and setmaxnreg; no other architecture has them, not even a newer one
+HOPPER = "sm_90a"  # for wgmma; no other architecture has it, not even a newer one
 
 # Words of ptxas's advice, which we take as errors, and what ptxas would do. The number before the words, C7510 to
 # C7520, only says why.
@@ -29,7 +29,6 @@ _ADVICE = {
     "wgmma.mma_async instructions are serialized": "run the wgmma of {} one after the other",
     "wgmma.wait_group is injected": "wait for the wgmma of {} where its text does not",
     "warpgroup.wait is injected": "wait for the wgmma of {} where its text does not",  # the same in NVRTC 13.0
-    "'setmaxnreg' ignored": "move no registers between the warpgroups of {}",
 }
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")

@@ -8,9 +8,8 @@ from functools import cached_property
 from pathlib import Path
 
 from cpu.kernel.export import ExportError
-from gpu.codegen.emit import is_pipeline
-from gpu.codegen.loops.scheme import PASSES, emit_scheme, maker_of
-from gpu.codegen.pipeline.reading import is_product
+from gpu.codegen.loops.scheme import emit_scheme
+from gpu.codegen.pipeline.reading import is_pipeline, is_product
 from gpu.limits.multiprocessor import REGISTERS
 from gpu.model.devices import Device, device_named
 from gpu.model.loops import predict_loops
@@ -190,10 +189,7 @@ class GpuBackend:
         return names(SCHEME)
 
     def passes(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
-        found = direct(scheme)
-        if maker_of(found) != PASSES:
-            raise SchemeError(f"{found.text}: a pipeline writes this kernel, not passes")
-        return ((name, listing(kernel)) for name, kernel in scheme_forms(found))
+        return ((name, listing(kernel)) for name, kernel in scheme_forms(direct(scheme)))
 
     def packing(self, scheme: AnyScheme) -> Iterator[tuple[str, str]]:
         return iter(())

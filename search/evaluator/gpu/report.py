@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cpu.runtime.plural import plural
-from gpu.codegen.emit import VERSION, is_pipeline
-from gpu.codegen.pipeline.reading import pipeline_of
+from gpu.codegen.files import VERSION
+from gpu.codegen.pipeline.reading import is_pipeline, pipeline_of
 from gpu.codegen.program import Source
 from gpu.model.devices import Device
 from gpu.model.predict import Prediction

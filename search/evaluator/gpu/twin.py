@@ -12,8 +12,8 @@ from cpu.kernel.arguments import like
 from cpu.kernel.measure import WrongResult
 from cpu.runtime.numbers import ELEMENTS, masked
 from cpu.runtime.processes.worker import CandidateError
-from gpu.codegen.emit import is_pipeline
 from gpu.codegen.loops.scheme import emit_scheme
+from gpu.codegen.pipeline.reading import is_pipeline
 from gpu.codegen.program import Source
 from gpu.twin.launch import TwinError, run_on_twin
 from search.evaluator.gpu.backend import GpuBackend

@@ -125,17 +125,6 @@ def test_text_that_nvrtc_refuses_is_quoted():
 
 
 @needs_nvrtc
-def test_registers_that_cannot_be_moved_are_refused():
-    """How many there are at the launch is known from the launch bounds only."""
-    probe = next(probe for probe in probes() if probe.name == "registers_take").program
-    unbounded = replace(probe, text=probe.text.replace("KERNEL(384, 1)", 'extern "C" __global__ void'))
-    with pytest.raises(
-        CompileError, match=r"would move no registers between the warpgroups of probe: .*'setmaxnreg' ignored"
-    ):
-        compile_cubin(unbounded, "sm_90a")
-
-
-@needs_nvrtc
 @pytest.mark.parametrize(
     "written, instead, consequence",
     [

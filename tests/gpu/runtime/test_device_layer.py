@@ -5,7 +5,7 @@ import re
 import pytest
 
 from gpu.codegen.loops.emit import emit_program
-from gpu.codegen.loops.scheme import emit_loops, emit_scheme
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.runtime.compiler.compile import cuda_text
 from gpu.runtime.compiler.device_layer import layer
 from gpu.runtime.compiler.program import program_cuda_text
@@ -22,7 +22,7 @@ HOPPER = "T(m,2)@block T(n,2)@block S(c) T(k,2) S(a,3) S(b,3) T(m,2)@warpgroup U
 
 def texts():
     for name in SCHEMES:
-        yield name, cuda_text(emit_loops(scheme_of(name)))
+        yield name, cuda_text(emit_scheme(scheme_of(name)))
     yield "program", program_cuda_text(emit_program(sized(read(SOFTMAX), {"i": 64, "j": 100})))
     yield "tensor cores", cuda_text(emit_scheme(parse(matmul(m=128, n=64, k=32, dtype="f16"), TENSOR_CORES)))
     yield "hopper", cuda_text(emit_scheme(parse(matmul(m=256, n=256, k=128, dtype="f16"), HOPPER)))

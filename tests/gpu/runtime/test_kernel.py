@@ -17,7 +17,7 @@ import gpu.runtime.machine.device
 import gpu.runtime.machine.loaded
 from cpu.runtime.compiler.toolchain import CompileError
 from cpu.runtime.numbers import from_bits, to_bits
-from gpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.model.devices import DEVICES
 from gpu.model.predict import rank
 from gpu.model.space import candidates
@@ -263,7 +263,7 @@ def test_no_schedule_is_taken_whose_inputs_are_copied_by_code_that_spills(monkey
     monkeypatch.setattr("gpu.runtime.kernel.compile_cubin", spilling)
     problem, device = matmul(m=8191, n=8191, k=8191, dtype="bf16"), DEVICES["H200"]
     ranked = rank(problem, device)
-    assert emit(ranked[0].scheme).copied
+    assert emit_scheme(ranked[0].scheme).copied
     source, _ = choose(ranked, problem, device)
     assert not source.copied
     texts = [ranked[0].scheme.text, source.scheme.text]

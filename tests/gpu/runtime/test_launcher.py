@@ -14,7 +14,7 @@ from cpu.runtime.compiler.toolchain import find_compiler
 from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.copies.tensor_map import MAP_TYPES, WRONG_BIT
 from gpu.codegen.loops.copier import copier
-from gpu.codegen.loops.scheme import emit_loops, emit_scheme
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.program import Source
 from gpu.model.devices import DEVICES
 from gpu.model.predict import rank
@@ -39,7 +39,7 @@ def source_of(case: str) -> Source:
     if case == "no matrix instruction":
         return emit_scheme(scheme_of("bf16, epilogue"))
     if case == "a warp copies boxes":
-        return emit_loops(wgmma_scheme(fused(matmul(m=256, n=256, k=256, dtype="f16"), "relu(y + b)")))
+        return emit_scheme(wgmma_scheme(fused(matmul(m=256, n=256, k=256, dtype="f16"), "relu(y + b)")))
     device, problem = {
         "threads copy": ("A100", matmul(m=40, n=24, k=56)),
         "TMA copies": ("H200", matmul(m=4096, n=4096, k=4096)),

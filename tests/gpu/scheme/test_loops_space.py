@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpu.codegen.loops.scheme import emit_loops
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.model.devices import DEVICES
 from gpu.model.loops import predict_loops
 from gpu.model.loops_space import loop_schedules, loop_schemes, scheme_of
@@ -44,7 +44,7 @@ def test_they_cover_any_size_exactly_once(name):
 @pytest.mark.parametrize("name", ["odd product", "convolution"])
 def test_no_guard_of_an_edge_is_one_too_many(name):
     scheme = next(s for s in loop_schemes(SMALL[name]) if any(s.visited(d) > s.extents[d] for d in s.extents))
-    source = emit_loops(scheme)
+    source = emit_scheme(scheme)
     guards = [line.strip() for line in source.text.splitlines() if line.strip().startswith("if (")]
     assert guards
     for guard in guards:
@@ -56,13 +56,13 @@ def test_no_guard_of_an_edge_is_one_too_many(name):
 @pytest.mark.parametrize("name", SMALL)
 def test_every_one_fits_a_device_and_has_a_time(name):
     problem, device = SMALL[name], DEVICES["A100"]
-    times = [predict_loops(emit_loops(s), device) for s in loop_schemes(problem)]
+    times = [predict_loops(emit_scheme(s), device) for s in loop_schemes(problem)]
     assert all(each.seconds > 0 and each.resident >= 1 for each in times)
 
 
 def test_large_problems_take_large_tiles_and_small_ones_small():
     def best(problem):
-        times = [predict_loops(emit_loops(s), DEVICES["H100"]) for s in loop_schemes(problem)]
+        times = [predict_loops(emit_scheme(s), DEVICES["H100"]) for s in loop_schemes(problem)]
         return min(times, key=lambda each: each.seconds).scheme
 
     large, small = (best(matmul(m=n, n=n, k=n)) for n in (4096, 64))
@@ -74,7 +74,7 @@ def test_large_problems_take_large_tiles_and_small_ones_small():
 @pytest.mark.parametrize("place", range(0, len(loop_schedules()), 7))
 def test_they_compile_without_spills(place):
     scheme = scheme_of(matmul(m=2040, n=2044, k=1000), loop_schedules()[place])
-    assert compile_cubin(emit_loops(scheme), "sm_80").spilled == 0
+    assert compile_cubin(emit_scheme(scheme), "sm_80").spilled == 0
 
 
 def test_a_search_finds_them(capsys):

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from gpu.codegen.loops.scheme import emit_loops, emit_scheme
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.model.devices import DEVICES
 from gpu.model.loops import predict_loops
 from gpu.model.predict import predict
@@ -83,7 +83,7 @@ def test_what_is_looped_over_is_free(problem, text):
 @pytest.mark.slow
 def test_nothing_is_one_too_many():
     scheme = scheme_of("matrices of a convolution")
-    text = emit_loops(scheme).text
+    text = emit_scheme(scheme).text
     # Without a load of matrices, registers hold what they held before: now and then the same.
     calls = ("__syncthreads", "mma_m16n8k16_f16", "copy_async_8", "cp_async_commit", "cp_async_wait")
     for call in (rf"{name}\(.*\);" for name in calls):
@@ -99,7 +99,7 @@ def test_nothing_is_one_too_many():
 @pytest.mark.parametrize("k, bytes_", [(24, {"16"}), (28, {"8"}), (30, {"4"}), (31, set())])
 def test_rows_are_copied_by_what_divides_them(k, bytes_):
     scheme = staged_once(matmul(m=16, n=64, k=k, dtype="f16", transpose_b=True))[0]
-    assert set(re.findall(r"copy_async_(\d+)\(", emit_loops(scheme).text)) == bytes_
+    assert set(re.findall(r"copy_async_(\d+)\(", emit_scheme(scheme).text)) == bytes_
     assert on_twin(scheme, seeds=(0,))
 
 
@@ -130,7 +130,7 @@ def test_f32_are_rounded_to_tf32():
     a, b = a.astype(np.float32), b.astype(np.float32)
     rounded = to_tf32(a).astype(np.float64) @ to_tf32(b)
     assert abs(a - to_tf32(a)).max() > 2**-12
-    found = run_on_twin(emit_loops(scheme), a, b).output
+    found = run_on_twin(emit_scheme(scheme), a, b).output
     bound = 12 * 2**-23 * rounded.max()  # of f32 sums of 12 products
     assert abs(found - rounded).max() < bound < abs(found - a.astype(np.float64) @ b).max()
 
@@ -158,7 +158,7 @@ def test_the_model_counts_warps_tiles_and_tensor_cores(operator):
     }[operator]
     once, twice = staged_once(problem, warps=(2, 2), unrolled=(4, 8, 2))
     device = DEVICES["A100"]
-    mine, its = (dict(each.parts) for each in (predict_loops(emit_loops(once), device), predict(twice, device)))
+    mine, its = (dict(each.parts) for each in (predict_loops(emit_scheme(once), device), predict(twice, device)))
     assert mine["multiply-adds"] == pytest.approx(its["matrix"], rel=0.01)
     assert mine["shared"] <= its["shared"]
 

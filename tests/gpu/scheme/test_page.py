@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from cpu.codegen.emit import emit
-from gpu.codegen.loops.scheme import emit_loops
+from gpu.codegen.loops.scheme import emit_scheme
 from microkernels.tile.isa import isa_named
 from tiling.operators import matmul
 from tiling.rewrite.unvectorised import vectorised
@@ -19,7 +19,7 @@ def test_the_page_shows_both_kernels():
     scheme = parse(matmul(m=128, n=128, k=64), text)
     of_cpu = vectorised(scheme, 16)
     assert of_cpu.text in " ".join(section.split())
-    for shown, emitted in ((on_gpu, emit_loops(scheme).text), (on_cpu, emit(of_cpu, isa_named("avx512f")).text)):
+    for shown, emitted in ((on_gpu, emit_scheme(scheme).text), (on_cpu, emit(of_cpu, isa_named("avx512f")).text)):
         found = {line.strip() for line in emitted.splitlines()}
         for line in shown.splitlines():
             begin = line.split("…")[0].strip()

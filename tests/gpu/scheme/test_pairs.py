@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpu.codegen.loops.scheme import emit_loops
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.passes.matrices.load_once import load_once
 from gpu.passes.matrices.multiply_matrices import PAIR
 from gpu.passes.matrices.store_pairs import store_pairs
@@ -33,7 +33,7 @@ def scheme(n=28, epilogue=EPILOGUE, **options):
 @pytest.mark.parametrize("n", [28, 27])
 def test_rows_of_an_even_length_are_stored_in_pairs(stored, n):
     pairs = scheme(n, dtype="bf16" if stored == "f32" else stored, output_dtype=stored)
-    text = emit_loops(pairs).text
+    text = emit_scheme(pairs).text
     assert (f"put2_{stored}(Y" in text, f"put_{stored}(Y" in text) == (n == 28, n != 28)
     assert (f"get2_{stored}(E_z" in text, f"get_{stored}(E_z" in text) == (n == 28, n != 28)
     assert (f"get2_{stored}(E_bias" in text, f"get_{stored}(E_bias" in text) == (n == 28, n != 28)
@@ -42,7 +42,7 @@ def test_rows_of_an_even_length_are_stored_in_pairs(stored, n):
 
 def test_an_array_of_rows_is_loaded_once_for_a_pair():
     rows = scheme(dtype="f16", epilogue="y + s[m]")
-    assert "put2_f16(Y" in emit_loops(rows).text and "get2_f16(E_s" not in emit_loops(rows).text
+    assert "put2_f16(Y" in emit_scheme(rows).text and "get2_f16(E_s" not in emit_scheme(rows).text
     assert on_twin(rows, seeds=(0,))
 
 
@@ -55,7 +55,7 @@ def test_neighbours_that_lie_apart_are_stored_one_by_one():
     """Channels first: a lane holds two channels of a pixel."""
     image = in_layout(conv2d(n=1, c=16, h=3, w=16, k=16, r=1, s=1, dtype="f16"), "nchw")
     apart = parse(image, "T(n,1)@block T(h,3)@block S(y) T(c,1) T(r,1) T(s,1) S(x) S(w) T(w,1)@warp U(k,2) M(w16k8c16)")
-    assert "put2" not in emit_loops(apart).text and on_twin(apart, seeds=(0,))
+    assert "put2" not in emit_scheme(apart).text and on_twin(apart, seeds=(0,))
 
 
 @pytest.mark.parametrize("change", ["a test that is no place", "pairs are loaded deeper inside"])
@@ -97,4 +97,4 @@ def test_what_is_done_where_no_pair_is_stored_stays():
 )
 def test_nothing_is_one_too_many(call):
     pairs = scheme(dtype="f16")
-    assert not survives(pairs, re.sub(call, "", emit_loops(pairs).text), seeds=range(2))
+    assert not survives(pairs, re.sub(call, "", emit_scheme(pairs).text), seeds=range(2))

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from gpu.codegen.loops.scheme import PASSES, emit_loops, emit_scheme, maker_of
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.loops import predict_loops
 from gpu.model.space import candidates
 from gpu.passes.order import scheme_forms
 from gpu.runtime.compiler.compile import compile_cubin
-from tests.support.gpu.cases import product_scheme, wgmma_scheme
+from tests.support.gpu.cases import product_scheme
 from tests.support.gpu.compiling import needs_nvrtc
 from tests.support.gpu.schemes import interpreted, on_twin, scheme_of, survives
 from tiling.epilogue import fused
@@ -71,26 +71,18 @@ def test_loops_outside_are_free(problem, text):
     assert on_twin(scheme, emit_scheme(scheme))
 
 
-def test_passes_make_what_needs_no_clusters():
-    problem = matmul(m=64, n=64, k=64, dtype="f16")
-    assert maker_of(product_scheme(problem)) == maker_of(product_scheme(fused(problem, "y + b"))) == PASSES
-    assert maker_of(product_scheme(problem, unrolled=(2, 2, 1))) == PASSES  # a step of one part
-    assert maker_of(product_scheme(matmul(m=64, n=64, k=63, dtype="f16"))) == PASSES  # rows that threads gather
-    assert maker_of(wgmma_scheme(problem)) == PASSES  # warpgroups, whose boxes a warp of its own copies
-
-
-def test_what_neither_makes_is_refused():
+def test_inputs_of_a_ring_have_as_many_stages():
     problem = matmul(m=64, n=64, k=64, dtype="f16")
     scheme = parse(problem, product_scheme(problem, depth=3).text.replace("S(a, 3)", "S(a, 2)"))
-    with pytest.raises(SchemeError, match="give both the same depth"):
-        maker_of(scheme)
+    with pytest.raises(SchemeError, match="inputs share a ring"):
+        emit_scheme(scheme)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*RINGS, "matrices, a sum that blocks share"])
 def test_nothing_is_one_too_many(name):
     scheme = scheme_of(name)
-    text = emit_loops(scheme).text
+    text = emit_scheme(scheme).text
     copies = r"copy_async_\d+|gather_16|store_shared_16"
     calls = rf"__syncthreads|cp_async_commit|cp_async_wait|{copies}|mma_\w+|store_sums|add_sums"
     found = list(re.finditer(rf"({calls})\(.*\);", text))
@@ -101,7 +93,7 @@ def test_nothing_is_one_too_many(name):
 
 @pytest.mark.parametrize("name", ["matrices in a ring", "matrices loaded ahead"])
 def test_no_wait_may_leave_a_group_more(name):
-    text = emit_loops(scheme_of(name)).text
+    text = emit_scheme(scheme_of(name)).text
     for place in re.finditer(r"cp_async_wait\((\d)\)", text):
         more = f"{text[: place.start()]}cp_async_wait({int(place[1]) + 1}){text[place.end() :]}"
         assert not survives(scheme_of(name), more)
@@ -110,7 +102,7 @@ def test_no_wait_may_leave_a_group_more(name):
 def test_a_ring_of_one_stage_fewer_is_found():
     """Who fills a stage that others still read: the tiles have two stages, the copies go on as with three."""
     scheme = scheme_of("matrices in a ring")
-    text = emit_loops(scheme).text
+    text = emit_scheme(scheme).text
     assert not survives(scheme, text.replace("% 3)", "% 2)"))
 
 
@@ -186,7 +178,7 @@ def test_a_step_has_one_barrier():
 def test_large_tiles_compile_without_spills(architecture, transposed, warps, unrolled):
     problem = matmul(m=4096, n=4096, k=4096, dtype="f16", transpose_b=transposed)
     scheme = product_scheme(problem, warps=warps, unrolled=unrolled, depth=3)
-    assert compile_cubin(emit_loops(scheme), architecture).spilled == 0
+    assert compile_cubin(emit_scheme(scheme), architecture).spilled == 0
 
 
 @pytest.mark.parametrize("dtype", ["f16", "tf32"])
@@ -194,7 +186,7 @@ def test_large_tiles_compile_without_spills(architecture, transposed, warps, unr
 def test_ptxas_is_asked_for_as_many_blocks_as_of_a_pipeline(dtype, unrolled):
     problem = matmul(m=4096, n=4096, k=4096, dtype=dtype, transpose_b=True)
     scheme = product_scheme(problem, unrolled=unrolled, depth=3)
-    asked = re.search(r"KERNEL\((\d+), (\d+)\)", emit_loops(scheme).text)
+    asked = re.search(r"KERNEL\((\d+), (\d+)\)", emit_scheme(scheme).text)
     pipeline = pipeline_of(scheme)
     assert (int(asked[1]), int(asked[2])) == (pipeline.threads, pipeline.blocks_at_once)
 
@@ -205,7 +197,7 @@ def test_odd_sizes_compile_without_spills_in_the_registers_that_blocks_leave(dty
     problem = fused(matmul(m=2045, n=1022, k=k, dtype=dtype), "relu(y + bias[n]) + z[m,n]")
     for unrolled in ((2, 2, 1), (2, 4, 4), (4, 8, 2)):
         text = product_scheme(problem, unrolled=unrolled, depth=depth).text
-        source = emit_loops(parse(problem, text))
+        source = emit_scheme(parse(problem, text))
         blocks = int(re.search(r"KERNEL\(\d+, (\d+)\)", source.text)[1])
         cubin = compile_cubin(source, "sm_80")
         assert cubin.spilled == 0 and blocks * source.threads * cubin.registers <= 65536
@@ -229,7 +221,7 @@ def test_words_are_loaded_ahead_where_the_pipeline_says_so_however_few_steps_the
 
 def test_blocks_that_share_a_sum_load_ahead_too():
     """Their threads tell each other a number through shared memory, which is no tile."""
-    sharing = [s for s in by_passes(matmul(m=128, n=96, k=4096, dtype="f16"), "A100") if pipeline_of(s).semaphores]
+    sharing = [s for s in by_passes(matmul(m=128, n=96, k=4096, dtype="f16"), "A100") if pipeline_of(s).split_k > 1]
     assert any(pipeline_of(s).preloads for s in sharing)
     assert_ahead_where_the_pipeline_says_so(sharing)
 
@@ -237,7 +229,7 @@ def test_blocks_that_share_a_sum_load_ahead_too():
 def by_passes(problem, device):
     """The candidates of warps that passes make."""
     found = candidates(problem, DEVICES[device])
-    return [s for s in found if "@warpgroup" not in s.text and maker_of(s) == PASSES]
+    return [s for s in found if "@warpgroup" not in s.text]
 
 
 def assert_ahead_where_the_pipeline_says_so(schemes):
@@ -263,7 +255,7 @@ def test_the_model_knows_that_copies_are_ahead():
     problem = in_layout(conv2d(n=2, c=256, h=32, w=64, k=64, r=1, s=1, dtype="f16"), "nchw")
     text = "T(n,2)@block T(h,32)@block S(y) T(c,16) T(r,1) T(s,1) S(x{0}) S(w{0}) T(w,2)@warp U(w,2) U(k,8) M(w16k8c16)"
     once, ahead = (parse(problem, text.format(depth)) for depth in ("", ", 3"))
-    one, other = (predict_loops(emit_loops(s), DEVICES["A100"]) for s in (once, ahead))
+    one, other = (predict_loops(emit_scheme(s), DEVICES["A100"]) for s in (once, ahead))
     assert dict(other.parts)["latency"] < dict(one.parts)["latency"] and other.seconds <= one.seconds
     assert dict(other.parts)["l2"] == dict(one.parts)["l2"]
 
@@ -273,10 +265,10 @@ def test_the_model_counts_the_tiles_of_the_kernel():
     problem = in_layout(conv2d(n=2, c=96, h=32, w=64, k=64, r=1, s=1, dtype="f16"), "nchw")
     text = "T(n,2)@block T(h,32)@block S(y) {1} T(c,3) T(r,1) T(s,1) {0} T(w,2)@warp U(c,2) U(w,2) U(k,8) M(w16k8c16)"
     two, nine = (parse(problem, text.format(f"S(x, {depth}) S(w, {depth})", "")) for depth in (2, 9))
-    source, deep = map(emit_loops, (two, nine))
+    source, deep = map(emit_scheme, (two, nine))
     assert (source.shared_bytes, deep.shared_bytes) == (2 * source.step_bytes, 3 * source.step_bytes)
     parts, of_deep = (dict(predict_loops(each, DEVICES["A100"]).parts) for each in (source, deep))
     assert parts["l2"] == of_deep["l2"]
-    outside = emit_loops(parse(problem, text.format("S(w, 2)", "S(x)")))
+    outside = emit_scheme(parse(problem, text.format("S(w, 2)", "S(x)")))
     image, weights = 96 * 64 * 2, 32 * 64 * 2
     assert (outside.shared_bytes, outside.step_bytes) == (image + 2 * weights, image + weights)

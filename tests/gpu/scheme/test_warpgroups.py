@@ -9,12 +9,12 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from gpu.codegen.loops.scheme import PASSES, emit_loops, emit_scheme, maker_of
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.model.devices import DEVICES
 from gpu.model.loops import predict_loops
 from gpu.model.space import limits
 from gpu.passes.order import scheme_forms
-from gpu.passes.warpgroups.check_warpgroup import threads_copy
+from gpu.passes.warpgroups.kinds import threads_copy
 from gpu.runtime.compiler.compile import compile_cubin
 from tests.support.gpu.cases import integers, product_scheme, tma_scheme, wgmma_scheme
 from tests.support.gpu.compiling import needs_nvrtc
@@ -63,7 +63,7 @@ def test_every_form_computes_the_same(name):
 )
 def test_products_are_exact(problem, options):
     scheme = wgmma_scheme(problem, **options)
-    assert maker_of(scheme) == PASSES and on_twin(scheme, emit_scheme(scheme), seeds=(1, 2))
+    assert on_twin(scheme, emit_scheme(scheme), seeds=(1, 2))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_convolutions_whose_pixels_come_by_the_copy_engine_are_exact(sizes, opti
     problem = conv2d(**shape)
     scheme = wgmma_scheme(fused(problem, epilogue) if epilogue else problem, **{"taps": "rs"} | options)
     source = emit_scheme(scheme)
-    assert maker_of(scheme) == PASSES and source.maps[0].pixels and on_twin(scheme, source, seeds=(1, 2))
+    assert source.maps[0].pixels and on_twin(scheme, source, seeds=(1, 2))
 
 
 @pytest.mark.parametrize("steps", [1, 2])
@@ -121,7 +121,7 @@ ROWS = matmul(m=300, n=208, k=304, dtype="f16", transpose_b=True)
 def test_outputs_and_residuals_in_boxes_are_exact(problem, options):
     scheme = tma_scheme(problem, **options)
     source = emit_scheme(scheme)
-    assert maker_of(scheme) == PASSES and on_twin(scheme, source, seeds=(1, 2))
+    assert on_twin(scheme, source, seeds=(1, 2))
     residual = {f"E_{array.name}" for array in problem.epilogue_arrays if array.name == "z"}
     assert {tensor.name for tensor in source.maps} == {"X", "W", "Y", *residual}
 
@@ -198,7 +198,7 @@ CALLS = rf"{BARRIERS}|{COPIES}|wgmma_\w+|\w+_sums"  # compilers alone need `pin`
 @pytest.mark.parametrize("name", WARPGROUPS)
 def test_nothing_is_one_too_many(name):
     scheme = scheme_of(name)
-    text = emit_loops(scheme).text
+    text = emit_scheme(scheme).text
     found = list(re.finditer(rf"(?<!\w)({CALLS})\(.*\);", text))
     assert len(found) >= 8
     for place in found:
@@ -219,7 +219,7 @@ def test_nothing_is_one_too_many(name):
 )
 def test_other_mistakes_are_found(old, new):
     scheme = scheme_of(RING)
-    text = emit_loops(scheme).text
+    text = emit_scheme(scheme).text
     assert old in text
     assert not survives(scheme, text.replace(old, new))
 
@@ -236,7 +236,7 @@ def test_no_kernel_takes_more_registers_than_the_pipeline_had(groups, rows, colu
     """NVRTC also says where it would run products one after the other, which is an error."""
     problem = matmul(m=4096, n=4096, k=4096, dtype="f16", transpose_a=across, transpose_b=not across)
     scheme = wgmma_scheme(problem, groups=groups, rows=rows, columns=columns, depth=depth)
-    ours = compile_cubin(emit_loops(scheme), "sm_90a")
+    ours = compile_cubin(emit_scheme(scheme), "sm_90a")
     assert ours.spilled == 0 and ours.registers <= OF_PIPELINE[rows * columns]
 
 
@@ -245,7 +245,7 @@ def test_no_kernel_takes_more_registers_than_the_pipeline_had(groups, rows, colu
 def test_pixels_by_the_copy_engine_take_no_registers_of_those_who_multiply(groups, rows, columns, depth):
     problem = conv2d(n=16, c=64, h=56, w=56, k=512, r=3, s=3, padding=1, dtype="f16", filters="krsc")
     scheme = wgmma_scheme(problem, groups=groups, rows=rows, columns=columns, depth=depth, taps="rs")
-    ours = compile_cubin(emit_loops(scheme), "sm_90a")
+    ours = compile_cubin(emit_scheme(scheme), "sm_90a")
     assert ours.spilled == 0 and ours.registers <= OF_PIPELINE[rows * columns]
 
 
@@ -255,7 +255,7 @@ def test_an_epilogue_compiles_without_spills(of):
     problem = fused(matmul(m=4096, n=4096, k=4096, dtype="bf16"), "relu(y + bias[n]) + z[m,n]")
     for groups, rows, columns, depth in LARGE:
         scheme = of(problem, groups=groups, rows=rows, columns=columns, depth=depth)
-        assert compile_cubin(emit_loops(scheme), "sm_90a").spilled == 0
+        assert compile_cubin(emit_scheme(scheme), "sm_90a").spilled == 0
 
 
 PRODUCT = matmul(m=128, n=128, k=256, dtype="f16", transpose_b=True)
@@ -318,7 +318,7 @@ def test_what_warpgroups_cannot_run_is_refused(problem, text, words):
 def test_threads_copy_what_the_copy_engine_cannot():
     for problem in (matmul(m=200, n=100, k=301, dtype="f16"), CONV):
         scheme = wgmma_scheme(problem)
-        assert maker_of(scheme) == PASSES and threads_copy(scheme)
+        assert threads_copy(scheme)
     assert not threads_copy(wgmma_scheme(matmul(m=200, n=104, k=304, dtype="f16")))
 
 
@@ -328,24 +328,24 @@ def test_threads_that_copy_for_blocks_with_a_shared_sum_need_three_stages():
     with pytest.raises(SchemeError, match=r"use at least 3; passes .* S\(a, 2\): threads copy these tiles"):
         emit_scheme(parse(problem, f"T(k,2)@block {text}"))
     three = parse(problem, f"T(k,2)@block {text.replace(', 2)', ', 3)')}")
-    assert maker_of(three) == PASSES and on_twin(three, emit_scheme(three))
+    assert on_twin(three, emit_scheme(three))
 
 
 def test_rings_of_two_stages_and_tf32_need_no_clusters():
     """No pipeline reads them, as threads that copy neither round nor get far enough ahead."""
     for dtype, depth in (("f16", 2), ("tf32", 3)):
         scheme = wgmma_scheme(matmul(m=100, n=64, k=200, dtype=dtype, transpose_b=True), depth=depth)
-        assert limits(scheme, DEVICES["H200"]) and maker_of(scheme) == PASSES
+        assert limits(scheme, DEVICES["H200"])
 
 
 def test_the_model_knows_the_threads_and_the_rate_of_warpgroups():
     """In tf32 no pipeline reads the scheme. A warp's instruction multiplies more slowly."""
     problem = matmul(m=4096, n=4096, k=4096, dtype="tf32", transpose_b=True)
     ours, theirs = wgmma_scheme(problem, columns=128), product_scheme(problem, unrolled=(4, 8, 2), depth=1)
-    of_groups, of_warps = (predict_loops(emit_loops(scheme), DEVICES["H200"]) for scheme in (ours, theirs))
+    of_groups, of_warps = (predict_loops(emit_scheme(scheme), DEVICES["H200"]) for scheme in (ours, theirs))
     assert dict(of_groups.parts)["multiply-adds"] < dict(of_warps.parts)["multiply-adds"] and of_groups.resident == 1
     with pytest.raises(ValueError, match="A100 has no wgmma"):
-        predict_loops(emit_loops(ours), DEVICES["A100"])
+        predict_loops(emit_scheme(ours), DEVICES["A100"])
 
 
 def test_passes_change_the_kernel_in_their_order():

@@ -227,8 +227,8 @@ def test_other_mistakes_are_found(old, new):
         ("store_shared_16(shared_base() + threadIdx.x % 2 * 16, v);", "thread"),
         ("gather_16(v, c, -1, 257);  gather_16(v, c + 256, -1, 1);", "gather_16 touches memory outside every array"),
         ("cp_async_16(shared_base() + 16 * threadIdx.x, a + 1, 1);", "multiple of 16"),
-        ("store_f16((void *)a, 0.0f);", "writes to an input"),
-        ("store_f16(c, 0.0f);", "a second time"),
+        ("store_f32((void *)a, 0.0f);", "writes to an input"),
+        ("store_f32(c, 0.0f);", "a second time"),
         ("", "never written"),
     ],
 )

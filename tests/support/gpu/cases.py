@@ -133,6 +133,6 @@ def image(n=2, c=16, h=9, w=10, k=40, r=3, s=3, padding=1, dtype="bf16", **optio
 
 
 SYNCHRONISATION = re.compile(
-    r"(?<!\w)(?:mbarrier_\w+\([^;]*|cluster_(?:arrive|wait)\(\)|fence_proxy_async\(\)|__syncwarp\(\)|wgmma_fence\(\)|"
-    r"wgmma_commit\(\)|wgmma_wait\(\d\)|tma_commit\(\)|tma_wait_read\(\d\)|release\(shared, stage \?[^;]*);"
+    r"(?<!\w)(?:mbarrier_\w+\([^;]*|cluster_(?:arrive|wait)\(\)|fence_proxy_async\(\)|__sync\w+\(\)|wgmma_fence\(\)|"
+    r"wgmma_commit\(\)|wgmma_wait\(\d\)|tma_commit\(\)|tma_wait_read\(\d\));"
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cpu.runtime.numbers import from_bits, to_bits
+from cpu.runtime.numbers import from_bits
 from gpu.codegen.pipeline.instructions import INSTRUCTIONS
 from gpu.probes.calibrate import probes
 from gpu.probes.probe import WORDS
@@ -26,8 +26,6 @@ def expected_words(probe):
         return found.reshape(-1).view(np.uint32)
     if name == "load_shared":
         return a[(words * 37 + words % 32) % WORDS]
-    if name == "from_next_lane":
-        return a[np.where(words % 32 == 31, words, words + 1) % WORDS]
     if name == "round_tf32":
         return (a + np.uint32(0x1000)) & ~np.uint32(0x1FFF)
     if name == "gather_16":
@@ -36,40 +34,20 @@ def expected_words(probe):
         units = a.view(np.uint8).reshape(-1, int(name.rpartition("_")[2])).copy()
         units[::3] = 0
         return units.reshape(-1).view(np.uint32)
-    floats, others = a.view(np.float32), probe.second.view(np.float32)
-    if name.startswith(("load", "unstage")):
-        dtype = name.split("_")[1]
-        if dtype == "f32":
-            return a
-        halves = a.view(np.float16 if dtype == "f16" else np.uint16)[:WORDS]
-        return from_bits(halves, dtype).view(np.uint32)
     if "_tf32" in name and name.startswith("copy"):
         return rounded_to_even(swizzled(a.reshape(-1, 32))).reshape(-1)
     if name.startswith(("copy_box", "copy_pixels")):
         return expected_boxes(name.removesuffix("_multicast"), a)
     if name.startswith("store_box"):
         return expected_stores(int(name[-2]), a)
-    if name.startswith("stage"):
-        dtype = name.split("_")[1]
-        count = WORDS // 2 if dtype == "f32" else WORDS
-        pair = np.stack([a.view(np.float32)[:count], probe.second.view(np.float32)[:count]], axis=1)
-        with np.errstate(over="ignore"):
-            return to_bits(pair, dtype).reshape(-1).view(np.uint32)
     if name == "mbarrier_arrive":
         return a + words.astype(np.uint32) // 128
     if name == "mbarrier_arrive_at":
         return np.concatenate([a[: WORDS // 2], a[: WORDS // 2] + np.uint32(1)])
-    if name in ("take_semaphore", "any_lane"):
+    if name.startswith("take_semaphore"):
         return (a.view(np.float32) * sum(range(64))).astype(np.float32).view(np.uint32)
-    if name in ("registers_take", "store_16", "store_word", "store_half_word"):
+    if name == "store_16":
         return a
-    if name == "store_f32_pair":
-        return np.stack([a[: WORDS // 2], probe.second[: WORDS // 2]], axis=1).reshape(-1)
-    if name.startswith("store"):
-        dtype = name.split("_")[1]
-        pair = np.stack([floats, others if name.endswith("pair") else floats], axis=1)
-        with np.errstate(over="ignore"):
-            return to_bits(pair, dtype).reshape(-1).view(np.uint32)
     call, _, across = name.partition("_across_")
     instruction = next(i for i in INSTRUCTIONS if i.call == call)
     if instruction.worker == "warpgroup":

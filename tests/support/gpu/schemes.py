@@ -9,9 +9,10 @@ import numpy as np
 
 from cpu.reference.oracle import reference
 from cpu.runtime.numbers import from_bits, to_bits
-from gpu.codegen.loops.scheme import emit_loops
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.program import Source
 from gpu.passes.facts.workers import cluster_of
+from gpu.passes.warpgroups.kinds import has_clusters
 from gpu.twin.launch import TwinError, run_on_twin
 from tests.support.gpu.cases import integers
 from tiling.epilogue import fused
@@ -20,6 +21,7 @@ from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.problem import Problem
+from tiling.rewrite.aligned import copies_of
 from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse
 
@@ -156,6 +158,19 @@ _WARPGROUPS = {
         fused(matmul(m=9, n=112, k=36, dtype="tf32", transpose_b=True), "relu(y + bias[n]) - z[m,n]"),
         "T(m,1)@cluster T(n,2)@cluster S(c) T(k,2) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) U(m,2) M(m64n64k8)",
     ),
+    "warpgroups of clusters, a sum that they share": (
+        fused(matmul(m=9, n=104, k=196, dtype="f16", transpose_b=True), "relu(y + bias[n]) - z[m,n]"),
+        "T(k,2)@cluster T(m,1)@cluster T(n,2)@cluster S(c) T(k,2) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) M(m64n64k16)",
+    ),
+    "warpgroups that take turns": (
+        fused(matmul(m=190, n=8, k=40, dtype="tf32", transpose_b=True), "y * 2 + z[m,n]"),
+        "T(m,2)@cluster T(n,1)@cluster T(m,2)@warpgroup S(c) T(k,2) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) "
+        "M(m64n64k8)",
+    ),
+    "warpgroups, copies of inputs": (
+        matmul(m=9, n=70, k=66, dtype="tf32"),
+        "T(m,1)@cluster T(n,2)@cluster S(c) T(k,3) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) M(m64n64k8)",
+    ),
     "warpgroups of pixels": (
         conv2d(n=1, c=8, h=4, w=3, k=12, r=3, s=3, padding=1, dtype="f16", filters="krsc"),
         "S(y) T(rsc,2) S(x, 3) S(w, 3) T(k,1)@warpgroup U(rsc,4) M(nhw64k64rsc16)",
@@ -195,7 +210,7 @@ def expected(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray
 
 def on_twin(scheme: Scheme, source: Source | None = None, seeds: Iterable[int] = (0, 1)) -> bool:
     """Whether a scheme's text is exact on the twin. source: its text, or a changed one. Raises TwinError."""
-    given, source = integers(scheme.problem), source or emit_loops(scheme)
+    given, source = integers(scheme.problem), source or emit_scheme(scheme)
     source = replace(source, persistent=min(1, source.persistent))  # so that few blocks take several tiles
     wanted = expected(scheme.problem, *given)
     return all(np.array_equal(run_on_twin(source, *given, seed=seed).output, wanted) for seed in seeds)
@@ -203,7 +218,7 @@ def on_twin(scheme: Scheme, source: Source | None = None, seeds: Iterable[int] =
 
 def survives(scheme: Scheme, text: str, seeds: Iterable[int] = range(6)) -> bool:
     """Whether a changed text still gives the right result in every order tried, and the twin finds nothing wrong."""
-    source = emit_loops(scheme)
+    source = emit_scheme(scheme)
     assert text != source.text, "nothing was changed"
     try:
         return on_twin(scheme, replace(source, text=text), seeds)
@@ -211,14 +226,18 @@ def survives(scheme: Scheme, text: str, seeds: Iterable[int] = range(6)) -> bool
         return False
 
 
-def interpreted(scheme: Scheme, kernel: Kernel) -> np.ndarray:
-    """What the interpreter makes of one form of a scheme's loops."""
+def interpreted(scheme: Scheme, kernel: Kernel, clusters: int = 1) -> np.ndarray:
+    """What the interpreter makes of one form of a scheme's loops. clusters: how many are launched."""
     problem, given = scheme.problem, integers(scheme.problem)
     dtypes = [problem.dtype] * 2 + [problem.output_dtype] * len(problem.epilogue_arrays)
     names = ["X", "W", *(f"E_{array.name}" for array in problem.epilogue_arrays)]
     kept = {buffer.name: buffer.dtype for buffer in kernel.arrays}
     arrays = {name: to_bits(x, dtype).astype(NUMPY[kept[name]]) for name, x, dtype in zip(names, given, dtypes)}
+    for copy in copies_of(problem) if has_clusters(scheme) else ():
+        name = "XW"[copy.array]
+        rows = arrays[name].swapaxes(-1, -2) if copy.transposed else arrays[name]
+        arrays[name] = np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(0, copy.pitch - copy.elements)])
     y = np.zeros(problem.output.shape, NUMPY[problem.output_dtype])
     more = {b.name: np.zeros(b.shape, NUMPY[b.dtype]) for b in kernel.arrays if b.name not in (*arrays, "Y")}
-    interpret(kernel, arrays | more | {"Y": y}, {name: cluster_of(kernel) for name, _ in kernel.numbers})
+    interpret(kernel, arrays | more | {"Y": y}, {name: cluster_of(kernel) * clusters for name, _ in kernel.numbers})
     return from_bits(y, problem.output_dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu.codegen.loops.scheme import emit_loops
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.twin.launch import run_on_twin
 from tests.support.gpu.cases import expected, integers, product_scheme
 from tiling.text.notation import parse
@@ -21,6 +21,6 @@ def staged_once(problem, **options):
 def conflicts(scheme) -> int:
     """The bank conflicts of a kernel that is exact on the twin."""
     given = integers(scheme.problem)
-    run = run_on_twin(emit_loops(scheme), *given, seed=3)
+    run = run_on_twin(emit_scheme(scheme), *given, seed=3)
     np.testing.assert_array_equal(run.output, expected(scheme.problem, *given))
     return run.conflicts

@@ -272,7 +272,23 @@ def _call(statement: Call, scope: Scope) -> None:
 
 def _beside(statement: Beside, scope: Scope) -> None:
     bodies = (statement.body, statement.otherwise)
-    beside([partial(run, body, scope.inner()) for body in bodies], scope.workers)
+    beside([part for body in bodies for part in _parts(body, scope)], scope.workers)
+
+
+def _parts(body: Body, scope: Scope) -> list[Callable[[], None]]:
+    """The parts that run a role: one, or one for each worker of a loop that is all of it."""
+    loop = body[0] if len(body) == 1 else None
+    if not isinstance(loop, For) or loop.kind != "warpgroup":
+        return [partial(run, body, scope.inner())]
+    return [partial(_worker, loop, number, scope.inner()) for number in range(loop.stop.at(scope.numbers))]
+
+
+def _worker(loop: For, number: int, scope: Scope) -> None:
+    """What a worker of a loop does."""
+    scope.numbers[loop.name] = number
+    if scope.workers.barriers:
+        scope.workers.now = (*scope.workers.now, (loop.kind, number))
+    run(loop.body, replace(scope, copies=scope.copies.worker(loop.kind, number)))
 
 
 def _nothing(statement: Statement, scope: Scope) -> None:

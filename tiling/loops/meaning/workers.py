@@ -201,6 +201,10 @@ class Mbarrier:
 
         Raises Race where a later one has, too: the hardware tells two phases in a row apart, not three.
         """
+        if self.ended < phase:
+            raise Race(
+                f"a worker waits for phase {phase} of {self.name}, which has ended {self.ended}: they look alike"
+            )
         while self.ended <= phase:
             workers.pause()
         if self.ended > phase + 1:

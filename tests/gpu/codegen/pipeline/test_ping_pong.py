@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from gpu.codegen.emit import emit
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.predict import predict, rank
@@ -26,7 +26,6 @@ H200 = DEVICES["H200"]
         (product(m=1000, n=72, k=40), {"takers": (2, 1), "group": 3, "depth": 6}),  # more stages than both tiles fill
         (product(m=300, n=200, k=330), {"takers": (2, 1), "group": 2, "cluster": (1, 2)}),
         (product(m=70, n=264, k=200, dtype="bf16", transpose_b=False), {"takers": (1, 2), "cluster": (2, 1)}),
-        (product(m=400, n=136, k=136), {"takers": (2, 1), "groups": (2, 1)}),
         (product(k=100, dtype="tf32"), {"takers": (1, 2), "rows": 2}),
         (fused(product(m=270, n=71, k=136, batch=3), "relu(y + b + z)"), {"takers": (2, 1), "depth": 4}),
         (fused(product(m=900, n=264, k=136), "relu(y + b + z)"), {"takers": (2, 1), "group": 3, "columns": 256}),
@@ -46,10 +45,9 @@ def test_takers_have_tiles_of_their_own(problem, options):
 @pytest.mark.slow
 def test_no_barrier_fence_commit_or_wait_can_be_left_out(monkeypatch):
     """One program for all of them: it asks the environment which statement it is to leave out."""
-    source = emit(tma_scheme(product(m=900, n=128, k=320), takers=(2, 1), group=3))
+    source = emit_scheme(tma_scheme(product(m=900, n=128, k=320), takers=(2, 1), group=3))
     found = list(SYNCHRONISATION.finditer(source.text))
-    passed = [s for s in found if "PASSED" in s[0]]
-    assert len(passed) == 4  # initialised, waited for, and said of tiles inside and outside
+    assert sum("passed" in s[0] for s in found) == 4  # initialised twice, waited for, and said
     numbers = count()
     guarded = SYNCHRONISATION.sub(lambda s: f'if (atoi(getenv("LEFT_OUT")) != {next(numbers)}) {s[0]}', source.text)
     monkeypatch.setenv("LEFT_OUT", "-1")
@@ -62,19 +60,20 @@ def test_no_barrier_fence_commit_or_wait_can_be_left_out(monkeypatch):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("cluster_turn % 2", "visit % 2"),
-        ("phase ^= (stage + steps) / STAGES % 2;", ""),
-        ("stage = (stage + steps) % STAGES;", ""),
-        ("taker != warpgroup", "taker != 0"),
-        ("PASSED + 8 * taker, 4 * READERS", "PASSED + 8 * taker, READERS"),
-        ("4 * READERS * CLUSTER", "4 * CONSUMERS * CLUSTER"),
-        ("taker * 64", "taker * 128"),
-        ("? 0 : STEPS", "? STEPS : STEPS"),
-        ("visit / 2) * gridDim.x", "visit / 2) * 2 * gridDim.x"),
+        ("passed + (turn + 1) % 2), ((turn + 1) / 2 + 1) % 2", "passed + (turn + 1) % 2), 1"),
+        ("passed + turn % 2", "passed + (turn + 1) % 2"),
+        ("shared_address(passed), 4)", "shared_address(passed), 1)"),
+        ("shared_address(empty), 4)", "shared_address(empty), 8)"),
+        ("int turn = warpgroup;", "int turn = 0;"),
+        ("turn += 2", "turn += 1"),
+        ("64 * (turn % 2)", "128 * (turn % 2)"),
+        ("blocks * (turn / 2)", "blocks * turn"),
+        ("turn < 2 * (", "turn < 1 * ("),
+        ("(turn / 2 + n_box", "(turn + n_box"),
     ],
 )
 def test_mistakes_about_takers_are_found(old, new):
-    source = emit(tma_scheme(product(m=900, n=128, k=304), takers=(2, 1), group=3))
+    source = emit_scheme(tma_scheme(product(m=900, n=128, k=304), takers=(2, 1), group=3))
     assert old in source.text
     assert not survives(replace(source, text=source.text.replace(old, new)), range(8))
 
@@ -98,6 +97,12 @@ def test_schemes_whose_takers_cannot_run(old, new, message):
     assert old in text
     with pytest.raises(SchemeError, match=message):
         pipeline_of(parse(problem, text.replace(old, new).replace("T(k,8)", "T(k,4)" if "T(k,2)" in new else "T(k,8)")))
+
+
+def test_a_warpgroup_with_a_tile_of_its_own_shares_it_with_none():
+    scheme = tma_scheme(product(m=400, n=136, k=136), takers=(2, 1), groups=(2, 1))
+    with pytest.raises(SchemeError, match=r"T\(m,2\)@warpgroup: .* shares none with another"):
+        emit_scheme(scheme)
 
 
 def ping_pong(problem):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpu.codegen.loops.scheme import emit_loops
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.instructions import INSTRUCTIONS
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
@@ -57,7 +57,7 @@ SYNCHRONISATION = re.compile(
 def test_no_barrier_fence_commit_or_wait_can_be_left_out(depth, along, k, statements):
     """Rows of 601 elements are gathered, both inputs': then nothing but products is waited for."""
     problem = matmul(m=100, n=64, k=k, dtype="f16", transpose_a=not along, transpose_b=along)
-    source = emit_loops(wgmma_scheme(problem, depth=depth))
+    source = emit_scheme(wgmma_scheme(problem, depth=depth))
     found = list(SYNCHRONISATION.finditer(source.text))
     assert len(found) == statements
     for statement in found:
@@ -78,7 +78,7 @@ def test_no_barrier_fence_commit_or_wait_can_be_left_out(depth, along, k, statem
     ],
 )
 def test_other_mistakes_are_found(old, new):
-    source = emit_loops(wgmma_scheme(matmul(m=100, n=64, k=604, dtype="f16", transpose_b=True)))
+    source = emit_scheme(wgmma_scheme(matmul(m=100, n=64, k=604, dtype="f16", transpose_b=True)))
     assert old in source.text
     assert not survives(replace(source, text=source.text.replace(old, new)))
 
@@ -97,7 +97,7 @@ def test_other_mistakes_are_found(old, new):
 )
 def test_mistakes_across_the_depth_are_found(old, new):
     problem = matmul(m=124, n=128, k=150, dtype="f16", transpose_a=True)
-    source = emit_loops(wgmma_scheme(problem, columns=128))
+    source = emit_scheme(wgmma_scheme(problem, columns=128))
     assert old in source.text
     assert not survives(replace(source, text=source.text.replace(old, new)), seeds=range(1))
 

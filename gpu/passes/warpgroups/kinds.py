@@ -1,0 +1,82 @@
+"""Which kind of kernel a scheme has that ends with a warpgroup's matrix instruction.
+
+is_of_warpgroups(scheme) -> bool     whether it ends with one
+has_clusters(scheme) -> bool         whether clusters of blocks take its tiles in turns
+as_read(scheme) -> Scheme            the scheme of what the copy engine reads
+threads_copy(scheme) -> bool         whether all threads copy its tiles, not a warp by boxes
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import TypeGuard
+
+from gpu.passes.warpgroups.instructions import ROWS
+from tiling.dtypes.products import DTYPE_BYTES
+from tiling.problem import Problem
+from tiling.rewrite.aligned import with_aligned_rows
+from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Matrix, Specifier, Tile
+from tiling.tensor import Affine, Tensor
+
+_ALIGNED = 16  # bytes, at whose multiples rows of an array begin
+
+
+def is_of_warpgroups(scheme: Scheme) -> bool:
+    """Whether a scheme ends with the matrix instruction of a warpgroup."""
+    last = scheme.specifiers[-1]
+    return isinstance(last, Matrix) and next(iter(last.factors.values())) == ROWS
+
+
+def has_clusters(scheme: Scheme) -> bool:
+    """Whether clusters of blocks take its tiles in turns."""
+    return any(loops(s, "cluster") for s in scheme.specifiers)
+
+
+def blocks_of_cluster(scheme: Scheme) -> int:
+    """The blocks of a cluster, where clusters take the tiles."""
+    return prod(s.trips for s in scheme.specifiers if loops(s, "block"))
+
+
+def as_read(scheme: Scheme) -> Scheme:
+    """The scheme of the problem whose inputs are those that the copy engine reads: copies, where it has to be so."""
+    copied = is_of_warpgroups(scheme) and has_clusters(scheme)
+    return replace(scheme, problem=with_aligned_rows(scheme.problem)) if copied else scheme
+
+
+def threads_copy(scheme: Scheme) -> bool:
+    """Whether all threads copy the tiles: pixels, rows that are no boxes, and where blocks share sums."""
+    problem, matrix = scheme.problem, scheme.specifiers[-1]
+    assert isinstance(matrix, Matrix)
+    rows, columns, depth = matrix.factors
+    boxes = _are_pixels(problem, rows, depth) or _is_of_boxes(problem.broadcast, rows, depth, problem.dtype)
+    boxes = boxes and _is_of_boxes(problem.vector, columns, depth, problem.dtype)
+    return not boxes or any(loops(s, "block") and s.dim in problem.reductions for s in scheme.specifiers)
+
+
+def _is_of_boxes(tensor: Tensor, dim: str, depth: str, dtype: str) -> bool:
+    """Whether tiles of an array are boxes, in rows that the copy engine copies."""
+    plain = all(index == Affine(((of, 1),)) for index in tensor.indices for of, _ in index.terms[:1])
+    plain = plain and len(dim) == len(depth) == 1 and {dim, depth} <= {*tensor.dims}
+    return plain and _is_aligned(tensor, dtype)
+
+
+def _are_pixels(problem: Problem, rows: str, depth: str) -> bool:
+    """Whether rows of tiles are pixels, a tap at a time, that the copy engine brings in the order of the output."""
+    image, *pixel, channel = problem.broadcast.indices
+    output = "".join(dim for index in problem.output.indices[:-1] for dim, _ in index.terms)
+    images = [dim for dim, _ in image.terms] + [window.dim for window in problem.windows]
+    in_order = all(index.coefficient(window.tap) for index, window in zip(pixel, problem.windows))
+    found = len(pixel) == len(problem.windows) > 0 and in_order and [*rows] == images and rows == output
+    return found and channel == Affine(((depth, 1),)) and _is_aligned(problem.broadcast, problem.dtype)
+
+
+def _is_aligned(tensor: Tensor, dtype: str) -> bool:
+    """Whether the copy engine finds the rows of an array."""
+    return tensor.shape[-1] * DTYPE_BYTES[dtype] % _ALIGNED == 0
+
+
+def loops(specifier: Specifier, worker: str | None) -> TypeGuard[Tile]:
+    """Whether a specifier is a loop that such workers share; None: that each does alone."""
+    return isinstance(specifier, Tile) and specifier.worker == worker

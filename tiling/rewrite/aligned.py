@@ -1,0 +1,88 @@
+"""Inputs whose rows a copy engine does not find, as copies that are made before: rows of whole sectors.
+
+    a[203] of f16, rows of 406 bytes     ->      rows of 416 bytes, with zeros behind the numbers
+    b (K,N) of tf32                      ->      (N,K), since wgmma reads 32-bit numbers only along the sum
+
+Hopper's copy engine finds rows that are a multiple of 16 bytes apart (`gpu.codegen.copies.tensor_map`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import prod
+
+from tiling.dtypes.products import DTYPE_BYTES
+from tiling.problem import Problem
+from tiling.tensor import Tensor
+
+_CHUNK = 16  # bytes, at whose multiples rows begin
+# Bytes; the rows of a copy are a multiple of it. It is a sector of the L2, so a row touches only sectors that it fills.
+_ROW = 32
+_LARGEST_ACROSS = 2  # bytes of a number that wgmma reads across the sum
+
+
+@dataclass(frozen=True)
+class AlignedRows:
+    """A copy of input number `array`: `matrices` of `rows` x `elements`, with rows `pitch` elements apart.
+
+    `transposed`: the copy's rows are the input's columns. Then elements have 4 bytes.
+    """
+
+    array: int
+    name: str
+    matrices: int
+    rows: int
+    elements: int
+    pitch: int
+    element_bytes: int
+    transposed: bool
+
+    @property
+    def size(self) -> int:
+        """Elements of the copy, including the zeros behind its rows."""
+        return self.matrices * self.rows * self.pitch
+
+    @property
+    def moved(self) -> int:
+        """Bytes read and written."""
+        return self.matrices * self.rows * (self.elements + self.pitch) * self.element_bytes
+
+
+@lru_cache(maxsize=256)
+def copies_of(problem: Problem) -> tuple[AlignedRows, ...]:
+    """The copies that are made of the inputs of a product."""
+    found = []
+    for place, tensor in enumerate((problem.broadcast, problem.vector)):
+        turned, number = _is_turned(tensor, problem), DTYPE_BYTES[problem.dtype]
+        *matrices, rows, elements = _along_the_sum(tensor, problem).shape
+        if turned or elements * number % _CHUNK:
+            pitch = -(-elements * number // _ROW) * _ROW // number
+            found.append(AlignedRows(place, tensor.name, prod(matrices), rows, elements, pitch, number, turned))
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def with_aligned_rows(problem: Problem) -> Problem:
+    """The problem whose inputs are the copies."""
+    pitches = {copy.name: copy.pitch for copy in copies_of(problem)}
+
+    def copied(tensor: Tensor) -> Tensor:
+        along = _along_the_sum(tensor, problem)
+        return replace(along, shape=(*along.shape[:-1], pitches[tensor.name]))
+
+    tensors = tuple(copied(t) if t.role != "output" and t.name in pitches else t for t in problem.tensors)
+    return replace(problem, tensors=tensors) if pitches else problem
+
+
+def _along_the_sum(tensor: Tensor, problem: Problem) -> Tensor:
+    """An input as wgmma reads it."""
+    if not _is_turned(tensor, problem):
+        return tensor
+    indices, shape = ((*of[:-2], of[-1], of[-2]) for of in (tensor.indices, tensor.shape))
+    return replace(tensor, indices=indices, shape=shape)
+
+
+def _is_turned(tensor: Tensor, problem: Problem) -> bool:
+    """Whether an input lies across the sum, and numbers are too long to be read so."""
+    return DTYPE_BYTES[problem.dtype] > _LARGEST_ACROSS and tensor.indices[-1].terms[-1][0] not in problem.reductions
