@@ -79,7 +79,7 @@ def _loops(loop: For, buffers: Mapping[str, Buffer], rows: int, ranges: Mapping[
         return None
     copies = [Jammed(loop.name, number, 1, own) for number in range(count)]
     left = (loop.stop - loop.start) % count
-    if not left.is_constant or left.offset < 2:
+    if loop.limit is not None or not left.is_constant or left.offset < 2:  # an early end counts in whole runs from 0
         return in_runs(loop, together(loop.body, copies), loop.body, count)
     main = replace(loop, stop=loop.stop - left, step=count, body=together(loop.body, copies))
     rest = replace(loop, start=loop.stop - left, step=left.offset, body=together(loop.body, copies[: left.offset]))
