@@ -154,7 +154,7 @@ def test_memory_may_be_allocated_in_a_capture_and_only_then(driver):
 
 def test_a_map_that_the_driver_refuses(driver):
     driver.result = 1
-    with pytest.raises(DriverError, match=r"refuses the tensor map of X .error 1 of cuTensorMapEncodeTiled"):
+    with pytest.raises(DriverError, match=r"refuses the tensor map of a .error 1 of cuTensorMapEncodeTiled"):
         encoded(TensorMap(**GOOD), 4096)
 
 
