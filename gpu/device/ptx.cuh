@@ -137,5 +137,17 @@ DEVICE unsigned round_tf32(unsigned bits)
     return rounded;
 }
 
+/* Load one element of global memory, as f32. */
+DEVICE float load_f32(const void *from) { return *(const float *)from; }
+
+DEVICE float load_f16(const void *from)
+{
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(*(const unsigned short *)from));
+    return value;
+}
+
+DEVICE float load_bf16(const void *from) { return __uint_as_float((unsigned)*(const unsigned short *)from << 16); }
+
 /* Stores an element to global memory. */
 DEVICE void store_f32(void *to, float value) { *(float *)to = value; }

@@ -661,6 +661,30 @@ DEVICE void mma_m16n8k8_tf32(float *d, const unsigned *a, const unsigned *b)
 
 /* ---- single elements ---- */
 
+static void twin_load(void *value, const void *from, int bytes, const char *what)
+{
+    twin_global(from, bytes, what);
+    memcpy(value, from, (size_t)bytes);
+    twin.report->loads++;
+}
+
+DEVICE float load_f32(const void *from)
+{
+    float value;
+    twin_load(&value, from, 4, "load_f32");
+    return value;
+}
+
+static unsigned twin_load_16(const void *from, const char *what)
+{
+    uint16_t bits;
+    twin_load(&bits, from, 2, what);
+    return bits;
+}
+
+DEVICE float load_f16(const void *from) { return twin_half_of(twin_load_16(from, "load_f16")); }
+DEVICE float load_bf16(const void *from) { return twin_bf16_of(twin_load_16(from, "load_bf16")); }
+
 static void twin_store(void *to, const void *value, int bytes, const char *what)
 {
     struct twin_buffer *b = twin_global(to, bytes, what);
