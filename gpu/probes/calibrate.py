@@ -62,6 +62,9 @@ def probes() -> tuple[Probe, ...]:
             name = instruction.call + f"_across_{a_across}{b_across}" * (a_across | b_across)
             body = _wgmma(instruction, a_across, b_across)
             found.append(Probe(name, body, first, second, 128, 128 * (64 + instruction.columns)))
+    for size, dtype in ((1, "f32"), (2, "f16"), (2, "bf16")):
+        load = f"load_{dtype}({'a' if size == 1 else '(const unsigned short *)a'} + i)"
+        found.append(Probe(f"load_{dtype}", loop(WORDS, f"store_f32(c + i, {load});"), _no_f16_nan(floats), floats))
     for name, threads, barrier in (
         ("take_semaphore", 128, "__syncthreads();"),
         ("take_semaphore_of_a_warp", 32, "__syncwarp();"),
@@ -172,6 +175,12 @@ def _integers(rng: np.random.Generator, dtype: str) -> np.ndarray:
     each = 4 if dtype == "tf32" else 2
     values = rng.integers(-8, 9, WORDS * 4 // each).astype(np.float32)
     return to_bits(values, dtype).view(np.uint32)
+
+
+def _no_f16_nan(words: np.ndarray) -> np.ndarray:
+    """Words whose halves are no NaN as f16, since the bits of a converted NaN are not specified."""
+    halves = words.view(np.uint16)
+    return np.where(halves & 0x7C00 == 0x7C00, halves & np.uint16(0xBFFF), halves).view(np.uint32)
 
 
 def _spread_floats(rng: np.random.Generator) -> np.ndarray:

@@ -34,6 +34,12 @@ def expected_words(probe):
         units = a.view(np.uint8).reshape(-1, int(name.rpartition("_")[2])).copy()
         units[::3] = 0
         return units.reshape(-1).view(np.uint32)
+    if name.startswith("load"):
+        dtype = name.split("_")[1]
+        if dtype == "f32":
+            return a
+        halves = a.view(np.float16 if dtype == "f16" else np.uint16)[:WORDS]
+        return from_bits(halves, dtype).view(np.uint32)
     if "_tf32" in name and name.startswith("copy"):
         return rounded_to_even(swizzled(a.reshape(-1, 32))).reshape(-1)
     if name.startswith(("copy_box", "copy_pixels")):
