@@ -47,12 +47,12 @@ def fault(scheme, device) -> str:
     return ""
 
 
-def ptx_of(text: str) -> str:
-    """NVRTC's PTX of a CUDA text, for compute_80."""
+def ptx_of(text: str, architecture: str = "compute_80") -> str:
+    """NVRTC's PTX of a CUDA text."""
     from cuda.bindings import nvrtc
 
     _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"kernel.cu", 0, [], [])
-    options = [b"-arch=compute_80", b"--std=c++17", b"-default-device"]
+    options = [f"-arch={architecture}".encode(), b"--std=c++17", b"-default-device"]
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     assert not result
     _, size = nvrtc.nvrtcGetPTXSize(program)

@@ -20,6 +20,7 @@ from gpu.model.devices import DEVICES
 from gpu.model.predict import predict, rank
 from gpu.model.space import candidates, limits
 from gpu.runtime.arrays import from_device, poisoned, to_device
+from gpu.runtime.compiler.compile import cuda_text
 from gpu.runtime.kernel import load
 from gpu.twin.launch import Twin, run_on_twin
 from tests.support.gpu.cases import (
@@ -33,7 +34,7 @@ from tests.support.gpu.cases import (
     survives,
     tma_scheme,
 )
-from tests.support.gpu.compiling import check_compiles, fault, needs_nvrtc
+from tests.support.gpu.compiling import check_compiles, fault, needs_nvrtc, ptx_of
 from tiling.epilogue import fused
 from tiling.operators import matmul
 from tiling.scheme.specifiers import SchemeError
@@ -149,12 +150,19 @@ def test_mistakes_about_z_are_found(scheme, old, new):
     assert not survives(replace(source, text=source.text.replace(old, new)), range(8))
 
 
-def test_threads_load_a_bias_once_a_column_and_a_residual_by_pairs_or_not_at_all():
-    """The bias of each sum by itself, of which compilers leave one a column; z by TMA, or a pair for two sums."""
+def test_texts_load_a_bias_for_each_pair_of_sums_and_a_residual_too_or_not_at_all():
+    """z by TMA, where it stores the output."""
     by_tma = tma_scheme(fused(product(m=256, n=256, k=64), "relu(y + b + z)"), columns=128, rows=2)
     by_threads = tma_scheme(fused(product(m=256, n=252, k=64), "relu(y + b + z)"))
     for scheme, loads in ((by_tma, 2 * 64 * 256), (by_threads, 256 * 252)):
         assert run_on_twin(emit_scheme(scheme), *integers(scheme.problem)).loads == loads
+
+
+@needs_nvrtc
+def test_the_compiler_leaves_one_load_of_a_bias_for_each_pair_of_columns():
+    """A warp has 128 columns, of which each of its quads of lanes takes 8 at once."""
+    scheme = tma_scheme(fused(product(m=256, n=256, k=64), "relu(y + b + z)"), columns=128, rows=2)
+    assert len(re.findall(r"\bld\.global", ptx_of(cuda_text(emit_scheme(scheme)), "compute_90a"))) == 128 // 8
 
 
 @pytest.mark.parametrize(
