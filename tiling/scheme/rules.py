@@ -109,15 +109,16 @@ def _check_pixels(problem: Problem, specifiers: Specifiers, s: Specifier) -> Non
     channels = access_of(problem).dot_dim
     if refused:
         raise SchemeError(f"{s}: {refused}")
-    if per_lane == 1 and lies_flat(problem):
+    if per_lane == 1 and lies_flat(problem) and not names_a_gpu(specifiers):
         if shared := next((t for t in specifiers if isinstance(t, Tile) and _shares_sum(problem, t)), None):
             raise SchemeError(f"{s}: {shared} shares sums among cores, which pixels as one dim do not: leave one out")
         return
     if not any(isinstance(t, DotGroup) and t.points > per_lane and t.dim == channels for t in specifiers):
-        blocks = f": end the scheme with D({channels},…) of more than 32 bits and V({problem.vector_dim},…)"
+        if per_lane == 1:
+            raise SchemeError(f"{s}: {problem.dtype} has its pixels as one dim only on a CPU, without taps and padding")
         raise SchemeError(
-            f"{s}: pixels are one dim around matrix instructions alone, of blocks of channels"
-            + (blocks if per_lane > 1 else f", which {problem.dtype} has not, or without taps and padding")
+            f"{s}: pixels are one dim around matrix instructions alone, of blocks of channels: end the scheme with "
+            f"D({channels},…) of more than 32 bits and V({problem.vector_dim},…)"
         )
 
 

@@ -51,7 +51,13 @@ BLOCK = "D(c,32) V(k,16)"
         ),
         ({}, None, f"R(hw) R(k) {TAPS} V(k,16)", "pixels are one dim around matrix instructions alone"),
         (dict(c=3), None, "R(hw) R(k) S(y) R(r) R(sc) D(sc,12) V(k,16)", "matrix instructions alone, of blocks of ch"),
-        (dict(dtype="f32"), None, f"R(hw) R(k) {TAPS} V(k,16)", "pixels are one dim around matrix instructions alone"),
+        (dict(dtype="f32"), None, f"R(hw) R(k) {TAPS} V(k,16)", "pixels as one dim only on a CPU, without taps"),
+        (
+            dict(dtype="f32", r=1, s=1, padding=0),
+            None,
+            "T(hw,7)@block S(y) R(c) T(hw,1)@lane T(k,8)@lane U(hw,11) U(k,8)",
+            "f32 has its pixels as one dim only on a CPU",
+        ),
         (dict(dtype="f32"), None, f"R(hw) R(k) {TAPS} {BLOCK}", r"D\(c,32\): a lane of 32 bits holds 1 of f32"),
         ({}, None, f"R(h) T(hw,5) R(k) {TAPS} U(hw,11) {BLOCK}", r"R\(h\): T\(hw,5\) fuses dim h, which may then not"),
         ({}, None, f"T(hw,5) R(k) {TAPS} U(w,11) {BLOCK}", r"U\(w,11\): T\(hw,5\) fuses dim w, which may then not"),
@@ -71,7 +77,7 @@ BLOCK = "D(c,32) V(k,16)"
             dict(dtype="f32", r=1, s=1),
             None,
             f"R(hw) R(k) {TAPS} V(k,16)",
-            "f32 has not, or without taps and padding",
+            "f32 has its pixels as one dim only on a CPU, without taps and padding",
         ),
         (
             dict(dtype="f32", r=1, s=1, padding=0),
