@@ -241,7 +241,7 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
         lambda kernel, facts: jam_vectors(kernel, facts.isa.lanes, facts.isa.registers, facts.threads),
     ),
     Pass("pack columns", lambda kernel, facts: pack_columns(kernel, facts.isa.lanes)),
-    Pass("jam rows", lambda kernel, facts: jam_rows(kernel, facts.isa.registers)),
+    Pass("jam rows", lambda kernel, facts: jam_rows(kernel, facts.isa.registers, bool(facts.isa.once))),
     Pass("interleave rows", lambda kernel, facts: interleave_rows(kernel)),
     Pass("bind tasks", lambda kernel, facts: bind_tasks(kernel, facts.threads)),
     Pass("bound loops", lambda kernel, facts: bound_loops(kernel, facts.isa.lanes)),

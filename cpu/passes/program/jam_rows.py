@@ -28,15 +28,17 @@ from tiling.loops.language import Alloc, Block, Body, For, If, Let, Load, Read, 
 from tiling.loops.rewrite import conditions_of, operands_of, parts_of
 from tiling.loops.walk import buffers_of, walk, with_blocks
 
-# Rows at once, at most. Six rows of attention took 3 to 10 % longer than four with 32 registers (Zen 5).
+# Rows at once, at most: their 16 sums are twice as many FMAs as are under way. More were not measured.
 MOST_ROWS = 4
 
 
-def jam_rows(kernel: Kernel, registers: int) -> Kernel:
-    """The kernel with several rows at once wherever products read the same for each. registers: how many vector
-    registers there are.
+def jam_rows(kernel: Kernel, registers: int, fused: bool) -> Kernel:
+    """The kernel with several rows at once wherever products read the same for each.
+
+    registers: how many vector registers there are. fused: whether a product and its sum are one instruction; else the
+    product takes a register too.
     """
-    rows = min(MOST_ROWS, (registers - 1) // (MOST + 1))  # sums and a factor of each row, and a vector
+    rows = min(MOST_ROWS, (registers - 1 - (not fused)) // (MOST + 1))  # sums and a factor of each row, and a vector
     return (
         replace(kernel, body=_jammed(kernel.body, buffers_of(kernel), rows, kernel.ranges)[0]) if rows > 1 else kernel
     )
