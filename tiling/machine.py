@@ -82,6 +82,11 @@ class Timing:
         """The median sample."""
         return median(self.samples)
 
+    @property
+    def work(self) -> float:
+        """Operations (10⁹) that a core at its peak could have done in the fastest sample, to compare kernels by."""
+        return min(self.samples) * self.peak_gflops
+
     def __str__(self) -> str:
         """Such as "0.858 ms, median of 100 samples, spread 0.7 %"."""
         told = f"{1e3 * self.seconds:.4g} ms, median of {len(self.samples)} samples, spread {100 * self.spread:.1f} %"

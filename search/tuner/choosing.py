@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from search.tuner.measured import AnyScheme, Measured
 
 # How far a scheme may be behind the fastest and still win: NEAR for an earlier choice, LEVEL for a simpler scheme. It
-# must also lie within the spread of the fastest, which alone would let slow schemes in on a noisy machine.
+# must also lie within the spread of the fastest one's samples. That alone would let slow schemes in on noisy machines.
 NEAR, LEVEL = 0.01, 0.005
 # How many rivals of a choice in doubt are kept, to be measured beside it again.
 RIVALS = 8

@@ -48,7 +48,7 @@ class Measured:
         """
         # 72 contenders of resnet18 on a disturbed Zen 3, in 3 turns and the next 3: the ratio of two differs by 8 % in
         # the middle by medians, by 9 % by lower quartiles, and by 2 % by fastest samples (docs/decisions/062).
-        return median(min(visit.samples) * visit.peak_gflops for visit in self.counted) * 1e9
+        return median(visit.work for visit in self.counted) * 1e9
 
     def after(self, visit: Timing) -> Measured:
         """With one more visit."""

@@ -23,7 +23,7 @@ LEAST_FOR_A_BATCH = 2.0  # seconds left of the budget
 FINALISTS, MOST_FINALISTS = 4, 8
 ROUNDS = 3
 # The finals may take this share of the budget; the rest goes to trying candidates. On a shared machine one visit of a
-# scheme differs from the next by 2 to 5 %, as much as the best ten candidates do from each other.
+# scheme differs from the next by some 2 % (docs/decisions/062), as the best ten candidates do from each other.
 FINAL_SHARE = 0.4
 # This share of the trials is drawn at random from further candidates, DEEPER times as many as the trials, since the
 # model's order may be wrong.

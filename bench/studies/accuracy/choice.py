@@ -88,7 +88,7 @@ def contenders(
     for other in others:
         schemes.setdefault(other.text, other)
     if known:
-        fastest = min(known, key=lambda text: known[text].seconds * known[text].peak_gflops)
+        fastest = min(known, key=lambda text: known[text].work)
         with suppress(SchemeError):  # an earlier version may have spelt schemes otherwise
             schemes.setdefault(fastest, backend.parsed(problem, fastest))
     return tuple(schemes.values())
@@ -116,7 +116,7 @@ def timed(backend: CpuBackend, layer: str, problem: Problem, count: int, warm: C
     if schemes[0].text in failed:
         raise ProblemError(f"the model's choice cannot be timed: {schemes[0].text}")
     kept = [scheme.text for scheme in schemes if scheme.text not in failed]
-    work = tuple(median(t.seconds * t.peak_gflops for t in turns[text]) for text in kept)
+    work = tuple(median(timing.work for timing in turns[text]) for text in kept)
     first = next((other.text for other in others if other.text in kept), "")
     return Choice(layer, problem, backend.target.threads, tuple(kept), work, first)
 
@@ -150,9 +150,9 @@ def page(results: Sequence[Choice], command: str, fingerprint: str, count: int, 
         f"Written by `{command}` on `{fingerprint}`; run it again to see your machine's figures.",
         "",
         f"The model's choice takes turns with the {count - 1} candidates that a search would try next, and with the",
-        "fastest that an earlier search kept. Each gave exact results before. Medians of the kernels alone, "
+        "fastest that an earlier search kept. Each gave exact results before. The fastest samples of the kernels, "
         f"{'with all arrays in memory' if cold else 'warm'},",
-        f"over {ROUNDS} turns, each relative to the FMA peak measured beside it.",
+        f"medians over {ROUNDS} turns, each relative to the FMA peak measured beside it.",
     ]
     for threads in sorted({r.threads for r in results}):
         some = [r for r in results if r.threads == threads]
