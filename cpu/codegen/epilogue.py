@@ -27,7 +27,7 @@ _ABOUT = """\
  *     {text}
  *
  * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
- * results that come of an exponential below e^-87, which counts as 0, are off by at most 2^-119. */"""
+ * results that come of an exponential below about e^-87, which counts as 0, are off by at most 2^-119. */"""
 
 
 def epilogue_text(epilogue: Epilogue, isa: Isa) -> str:

@@ -17,7 +17,7 @@ from tiling.tensor import Tensor
 from tiling.value import Apply, Array, Number, Sum, Value
 
 UNIT = np.finfo(np.float32).eps / 2  # the largest relative error of one rounding
-TINY = 2.0**-119  # the largest error of a result made from an exponential below e^-87, as the emitted text states
+TINY = 2.0**-119  # the largest error of a result made from an exponential below about e^-87, as the emitted text states
 Doubles = NDArray[np.float64]
 # The largest error of each function, in units in the last place (at most 2·UNIT of the result), and its largest slope.
 _ERRORS = {"exp": 1.1, "tanh": 3.0, "sigmoid": 3.0, "silu": 4.0, "gelu": 8.0, "gelu_tanh": 5.0}

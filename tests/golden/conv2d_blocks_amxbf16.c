@@ -105,7 +105,7 @@ static const struct shapes SHAPES_1 = {1, 0, {0}, {64, 64, 64, 64, 64}, {10, 10,
  *     relu(y+b[k])
  *
  * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
- * results that come of an exponential below e^-87, which counts as 0, are off by at most 2^-119. */
+ * results that come of an exponential below about e^-87, which counts as 0, are off by at most 2^-119. */
 typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
 static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }

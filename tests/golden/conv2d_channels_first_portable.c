@@ -69,7 +69,7 @@ static const long STEP_s_h = 1;
  *     y*b[k]+t[k,w]-relu(z[n,k,h,w])*s[n,h]
  *
  * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
- * results that come of an exponential below e^-87, which counts as 0, are off by at most 2^-119. */
+ * results that come of an exponential below about e^-87, which counts as 0, are off by at most 2^-119. */
 typedef int bits __attribute__((vector_size(16)));
 static inline vec constant(float value) { return spread(value); }
 static inline vec choose(bits lanes, vec a, vec b) { return (vec)((lanes & (bits)a) | (~lanes & (bits)b)); }

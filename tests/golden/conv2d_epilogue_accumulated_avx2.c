@@ -48,7 +48,7 @@ static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
  *     gelu(y*scale[k]+b[k])
  *
  * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
- * results that come of an exponential below e^-87, which counts as 0, are off by at most 2^-119. */
+ * results that come of an exponential below about e^-87, which counts as 0, are off by at most 2^-119. */
 typedef int bits __attribute__((vector_size(32)));
 static inline __m256 constant(float value) { return _mm256_set1_ps(value); }
 static inline __m256 choose(bits lanes, __m256 a, __m256 b) { return (__m256)((lanes & (bits)a) | (~lanes & (bits)b)); }

@@ -156,7 +156,9 @@ def beyond_units(function, values, got):
 @pytest.mark.parametrize("function", ACCURACY)
 def test_functions_are_a_few_units_from_exact(function, isa):
     """Over the whole range of f32: a sample of all bit patterns, and the patterns around every edge there is."""
-    edges = np.array([0, 1, 1e-45, 2**-126, 1e-3, 5.5, 13.2, 15, 88.73, 104, 3.4e38, np.inf], np.float32)
+    edges = np.array(
+        [0, 1, 1e-45, 2**-126, 1e-3, 5.5, 13.2, 15, 86.98, 86.995, 87, 88.73, 104, 3.4e38, np.inf], np.float32
+    )
     around = (edges.view(np.uint32)[:, None] + np.arange(-64, 65)).ravel()
     patterns = np.concatenate([np.arange(0, 2**31, 9973), around[around >= 0]]).astype(np.uint32)
     values = np.concatenate([patterns, patterns | 1 << 31]).astype(np.uint32).view(np.float32)
