@@ -42,10 +42,10 @@ class _Single:
     split: frozenset[str]
 
 
-def image_by_image(model: Model, cache: int, bandwidth: float, threads: int = 1) -> Model:
+def image_by_image(model: Model, cache: int, bandwidth: float, threads: int) -> Model:
     """The model whose steps take one image after the other where that is faster.
 
-    cache: bytes of the last cache. bandwidth: bytes a second from memory.
+    cache: bytes of the last cache. bandwidth: bytes a second from memory. threads: how many a call has.
     """
     if threads > 1:
         return model

@@ -78,7 +78,7 @@ def test_steps_take_one_image_after_the_other(name, worth_it):
     nodes, outputs, expected = CASES[name]
     proto = made(nodes, outputs)
     before = joined_in_place(fused(read(proto)))
-    after = image_by_image(before, 1 << 20, 1e10)
+    after = image_by_image(before, 1 << 20, 1e10, 1)
     assert lengths(after) == expected
     feeds = {name: array for name, array in (("x", X), ("r", R)) if name in before.inputs}
     wanted = ReferenceEvaluator(proto).run(None, feeds)
@@ -111,10 +111,10 @@ def test_several_threads_take_all_images_at_once(worth_it):
 def test_a_part_is_worth_it_where_arrays_of_all_images_leave_the_cache():
     """Two steps whose arrays of 5 images have 13 and 6 KB: by the cache's size alone they are taken together or not."""
     before = joined_in_place(fused(read(made(*CASES["a chain"][:2]))))
-    assert lengths(image_by_image(before, 1 << 20, 1.0)) == []  # all stays in the cache
-    assert lengths(image_by_image(before, 32 << 10, 1.0)) == [2]
-    assert lengths(image_by_image(before, 32 << 10, 1e12)) == []  # calls take longer than such a memory
-    assert lengths(image_by_image(before, 4 << 10, 1.0)) == []  # no image stays there either
+    assert lengths(image_by_image(before, 1 << 20, 1.0, 1)) == []  # all stays in the cache
+    assert lengths(image_by_image(before, 32 << 10, 1.0, 1)) == [2]
+    assert lengths(image_by_image(before, 32 << 10, 1e12, 1)) == []  # calls take longer than such a memory
+    assert lengths(image_by_image(before, 4 << 10, 1.0, 1)) == []  # no image stays there either
 
 
 def test_weights_that_leave_the_cache_are_not_read_for_each_image():
@@ -122,5 +122,5 @@ def test_weights_that_leave_the_cache_are_not_read_for_each_image():
     nodes = [node("Conv", ["x", "w"], ["a"]), node("Conv", ["a", "v"], ["y"])]
     numbers = {"w": whole(2, 256, 1, 1, 1), "v": whole(3, 256, 256, 1, 1)}
     before = joined_in_place(fused(read(model(nodes, {"x": (IMAGES, 1, 8, 8)}, ["y"], numbers))))
-    assert lengths(image_by_image(before, 1 << 20, 1.0)) == [2]
-    assert lengths(image_by_image(before, 512 << 10, 1.0)) == []
+    assert lengths(image_by_image(before, 1 << 20, 1.0, 1)) == [2]
+    assert lengths(image_by_image(before, 512 << 10, 1.0, 1)) == []

@@ -39,7 +39,7 @@ def check_steps(seed: int) -> None:
     model = joined_in_place(laid_out(fused(read(drawn.model)), times(Random(seed))))
     check(outputs_of(model, drawn.feeds), drawn, seed)
     # A memory this slow makes every loop over images worth it whose arrays leave a cache of 4 KB.
-    check(outputs_of(image_by_image(model, 4096, 1.0), drawn.feeds), drawn, seed)
+    check(outputs_of(image_by_image(model, 4096, 1.0, 1), drawn.feeds), drawn, seed)
 
 
 def check_compiled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
