@@ -356,12 +356,15 @@ def test_files_that_are_no_python_are_installed_too():
 
 # mypy would ask for these too, but then for those of NumPy's arrays as well, which its versions answer in two ways.
 GENERIC = {"list", "dict", "tuple", "set", "frozenset", "Callable", "Iterable", "Iterator", "Mapping", "Sequence"}
+GENERIC |= {"Collection", "Counter", "Generator", "MutableMapping", "Pass", "defaultdict", "deque"}
 
 
 def bare_generics(nodes: list[ast.AST]) -> list[str]:
     """The generic types in annotations that say nothing of what they hold."""
     annotations = [node.annotation for node in nodes if isinstance(node, (ast.arg, ast.AnnAssign)) and node.annotation]
-    annotations += [node.returns for node in nodes if isinstance(node, ast.FunctionDef) and node.returns]
+    annotations += [
+        node.returns for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns
+    ]
     inside = [node for annotation in annotations for node in ast.walk(annotation)]
     given = {id(node.value) for node in inside if isinstance(node, ast.Subscript)}
     return [node.id for node in inside if isinstance(node, ast.Name) and node.id in GENERIC and id(node) not in given]
