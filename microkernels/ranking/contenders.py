@@ -18,8 +18,8 @@ from microkernels.tile.microkernel import Microkernel
 # visits, since the noise only falls with the square root of their number.
 TOLERANCE, MOST = 0.004, 4
 
-# Visits differ more than the samples of one visit, since their pages lie elsewhere: AMONG times as much, at most NOISE
-# (`cpu.kernel.measure.REPETITIONS`).
+# Visits differ more than the samples of one visit, since their pages lie elsewhere: AMONG times as much, at most NOISE.
+# That was measured while the median of a visit's repetitions counted, not the fastest.
 AMONG, NOISE = 4.0, 0.012
 
 Visits = Mapping[Microkernel, Sequence[Entry]]

@@ -313,7 +313,7 @@ class Decide:
 
 @dataclass(frozen=True, slots=True)
 class SetFlag:
-    """Whether a flag of this worker holds from here on."""
+    """Raises a new flag of this worker, or clears one that was raised: whether it holds from here on."""
 
     name: str
     holds: bool
@@ -396,6 +396,6 @@ class Comment:
 
 Statement = (
     Alloc | For | If | Block | StagedPart | Team | Store | Let | Set | Define | Read | Decide | SetFlag | View
-     | Seen | Move | Do | Prefetch | Barrier | Call | Comment | OfMachine
+    | Seen | Move | Do | Prefetch | Barrier | Call | Comment | OfMachine
 )  # fmt: skip
 Body = tuple[Statement, ...]
