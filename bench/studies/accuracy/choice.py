@@ -150,7 +150,7 @@ def page(results: Sequence[Choice], command: str, fingerprint: str, count: int, 
         f"Written by `{command}` on `{fingerprint}`; run it again to see your machine's figures.",
         "",
         f"The model's choice takes turns with the {count - 1} candidates that a search would try next, and with the",
-        "fastest that an earlier search kept. Each gave exact results before. The fastest samples of the kernels, "
+        "fastest that an earlier search kept. Each was exact before. The fastest samples of the kernels alone, "
         f"{'with all arrays in memory' if cold else 'warm'},",
         f"medians over {ROUNDS} turns, each relative to the FMA peak measured beside it.",
     ]
