@@ -36,7 +36,7 @@ as the store before has read the buffer. So no thread waits for memory, and memo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -211,9 +211,15 @@ class _Warp:
         places = tuple(s for s in self.warp.body if isinstance(s, Define))
         return () if self.chosen else (replace(self.warp, body=(*places, self.first())),)
 
-    def skipped(self) -> For:
-        """The phases of a tile that is not stored, so that turns count them."""
-        return A_WARP.each(tuple(Arrive(self.barrier(constant(number))) for number in range(self.boxes)), 1)
+    @property
+    def absent(self) -> range:
+        """The numbers of boxes that turns count though no tile has them, in buffers that other boxes come to."""
+        return range(max(self.boxes, BUFFERS), self.counted)
+
+    def ended(self, numbers: Iterable[int]) -> Body:
+        """Ends a phase for each box that does not come, since turns count it."""
+        arrivals = tuple(Arrive(self.barrier(constant(number))) for number in numbers)
+        return (A_WARP.each(arrivals, 1),) if arrivals else ()
 
     def storing(self) -> For:
         """The stores, each of which waits for its box, and brings that of the store after the next."""
@@ -237,7 +243,11 @@ class _Warp:
         choice = self.chosen
         if choice is None:
             return replace(self.warp, body=(*self.warp.body[:-1], inside))
-        taken = replace(choice, body=(self.first(), *choice.body[:-1], inside), otherwise=(self.skipped(),))
+        taken = replace(
+            choice,
+            body=(self.first(), *choice.body[:-1], inside, *self.ended(self.absent)),
+            otherwise=self.ended((*range(self.boxes), *self.absent)),
+        )
         return replace(self.warp, body=tuple(taken if s is choice else s for s in self.warp.body))
 
 

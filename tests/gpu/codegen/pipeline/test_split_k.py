@@ -18,6 +18,7 @@ from tests.support.gpu.cases import (
     check_on_twin,
     check_within_arrays,
     integers,
+    product,
     product_scheme,
     survives,
     tma_scheme,
@@ -77,6 +78,7 @@ def split_tma(scheme, **parts):
         split_tma(tma_scheme(matmul(m=131, n=72, k=250, dtype="tf32"), cluster=(2, 1)), k=4),
         split_tma(tma_scheme(fused(WIDE, "max(y, z) + b")), r=3, c=2),
         split_tma(tma_scheme(WIDE, cluster=(2, 1)), r=3, s=3),
+        split_tma(tma_scheme(fused(product(m=1200, n=64, k=520), "relu(y + z)"), rows=3), k=3),  # three boxes a tile
     ],
     ids=lambda scheme: scheme.text[:60],
 )
