@@ -26,7 +26,7 @@ _MOST_POINTS = 1 << 31
 # Split-K: T(k,4)@block outermost gives each of four blocks a part of k. The last of them to finish adds up their sums.
 #
 # Loops over clusters make it Hopper's TMA pipeline. As many clusters as the device runs at once take the tiles in
-# turns, the @block loops are the blocks of a cluster, and an extra warpgroup copies by tensor maps.
+# turns, the @block loops are the blocks of a cluster, and an extra warp copies by tensor maps.
 #     T(m,8)@cluster T(n,16)@cluster T(m,4)@cluster T(m,2)@block S(c) T(k,64) S(a, 4) S(b, 4) T(m,2)@warpgroup …
 # Split-K is T(k,4)@cluster outermost there, or T(r,3)@cluster for parts of a window. With @warpgroup loops outside S(c)
 # it is ping-pong: each warpgroup has a tile of its own, and they take turns.

@@ -1,6 +1,6 @@
 """A GPU pipeline: its tiles, its stages in shared memory, and which worker does what.
 
-There are three kinds. Two copy by cp.async: one multiplies by mma.sync (sm_80 and up), the other by wgmma (sm_90a).
+There are three kinds. Two have no clusters: one multiplies by mma.sync (sm_80 and up), the other by wgmma (sm_90a).
 The third is Hopper's TMA pipeline, of clusters. Passes make the kernels; `gpu.codegen.pipeline.reading` reads a scheme
 as one of them, by which the model prices it.
 """

@@ -93,8 +93,9 @@ def _written_places(body: Body) -> Iterator[Address]:
 @dataclass(frozen=True)
 class _Placing:
     """name: the variable that numbers the team's threads. buffers: what the launch writes to. copied: what asynchronous
-    copies write to. bytes_: which bytes each shared buffer takes.
-    boxed: those that the copy engine brings boxes to. left: what groups leave for others, each element once.
+    copies write to. bytes_: which bytes each shared buffer takes. boxed: those that the copy engine brings boxes to.
+    left: every array in memory that a launch with a `Take` changes. There groups leave parts of sums for others, each
+    element once.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Who does what in a kernel comes from task maps: no index arithmetic on threads or blocks is written by hand."""
+"""Who does what in a kernel comes from loops of passes: no index arithmetic on threads or blocks is written by hand."""
 
 import ast
 import re
