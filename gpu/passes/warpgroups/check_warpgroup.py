@@ -108,6 +108,9 @@ def _check_order(scheme: Scheme, axes: tuple[str, str, str]) -> None:
             left.pop(0)
             count += 1
         if count not in counts:
+            parts = [s for s in left if loops(s, "cluster") and _loops_over(s, problem.reductions)]
+            if parts:
+                raise SchemeError(f"{parts[0]}: out of place in a kernel of warpgroups, which reads {_ORDER}")
             raise SchemeError(f"{scheme.text}: {name} is missing: a kernel of warpgroups reads {_ORDER}")
     if left:
         raise SchemeError(f"{left[0]}: out of place in a kernel of warpgroups, which reads {_ORDER}")

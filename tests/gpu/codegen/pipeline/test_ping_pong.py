@@ -78,6 +78,7 @@ def test_mistakes_about_takers_are_found(old, new):
     assert not survives(replace(source, text=source.text.replace(old, new)), range(8))
 
 
+@pytest.mark.parametrize("read", [pipeline_of, emit_scheme])
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -87,16 +88,16 @@ def test_mistakes_about_takers_are_found(old, new):
             r"T\(m,2\)@warpgroup: .* leave out T\(k,2\)@cluster",
         ),
         ("@cluster", "@block", r"T\(m,2\)@warpgroup: only the warpgroups of clusters take tiles of their own"),
-        ("T(m,2)@warpgroup S(c)", "S(c) T(m,2)@warpgroup", r"T\(k,8\): out of place"),
+        ("T(m,2)@warpgroup S(c)", "S(c) T(m,2)@warpgroup", r"T\(k,8\): out of place|T\(k,steps\) is missing"),
         ("T(m,1)@cluster T(n,", "T(m,9)@cluster T(n,", "cover"),
     ],
 )
-def test_schemes_whose_takers_cannot_run(old, new, message):
+def test_schemes_whose_takers_cannot_run(old, new, message, read):
     problem = product(m=128, k=512)
     text = tma_scheme(problem, takers=(2, 1)).text
     assert old in text
     with pytest.raises(SchemeError, match=message):
-        pipeline_of(parse(problem, text.replace(old, new).replace("T(k,8)", "T(k,4)" if "T(k,2)" in new else "T(k,8)")))
+        read(parse(problem, text.replace(old, new).replace("T(k,8)", "T(k,4)" if "T(k,2)" in new else "T(k,8)")))
 
 
 def test_a_warpgroup_with_a_tile_of_its_own_shares_it_with_none():

@@ -187,6 +187,7 @@ def test_other_mistakes_of_a_tma_pipeline_are_found(old, new):
     assert not survives(replace(source, text=source.text.replace(old, new)))
 
 
+@pytest.mark.parametrize("read", [pipeline_of, emit_scheme])
 @pytest.mark.parametrize(
     ("scheme", "old", "new", "message"),
     [
@@ -195,10 +196,10 @@ def test_other_mistakes_of_a_tma_pipeline_are_found(old, new):
         (split_tma(tma_scheme(TALL), k=4), "T(k", "T(n,1)@cluster T(k", "T.k,4.@cluster: out of place"),
     ],
 )
-def test_reductions_that_clusters_cannot_share(scheme, old, new, message):
+def test_reductions_that_clusters_cannot_share(scheme, old, new, message, read):
     text = scheme.text.replace(old, new, 1).replace("T(r,1) ", "T(r,2) ")
     with pytest.raises(SchemeError, match=message):
-        pipeline_of(parse(scheme.problem, text))
+        read(parse(scheme.problem, text))
 
 
 def test_only_the_reduction_of_a_whole_tile_is_split():
