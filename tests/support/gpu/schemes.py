@@ -226,8 +226,8 @@ def survives(scheme: Scheme, text: str, seeds: Iterable[int] = range(6)) -> bool
         return False
 
 
-def interpreted(scheme: Scheme, kernel: Kernel, clusters: int = 1) -> np.ndarray:
-    """What the interpreter makes of one form of a scheme's loops. clusters: how many are launched."""
+def interpreted(scheme: Scheme, kernel: Kernel) -> np.ndarray:
+    """What the interpreter makes of one form of a scheme's loops, with one cluster."""
     problem, given = scheme.problem, integers(scheme.problem)
     dtypes = [problem.dtype] * 2 + [problem.output_dtype] * len(problem.epilogue_arrays)
     names = ["X", "W", *(f"E_{array.name}" for array in problem.epilogue_arrays)]
@@ -239,5 +239,5 @@ def interpreted(scheme: Scheme, kernel: Kernel, clusters: int = 1) -> np.ndarray
         arrays[name] = np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(0, copy.pitch - copy.elements)])
     y = np.zeros(problem.output.shape, NUMPY[problem.output_dtype])
     more = {b.name: np.zeros(b.shape, NUMPY[b.dtype]) for b in kernel.arrays if b.name not in (*arrays, "Y")}
-    interpret(kernel, arrays | more | {"Y": y}, {name: cluster_of(kernel) * clusters for name, _ in kernel.numbers})
+    interpret(kernel, arrays | more | {"Y": y}, {name: cluster_of(kernel) for name, _ in kernel.numbers})
     return from_bits(y, problem.output_dtype)
