@@ -12,15 +12,13 @@ from dataclasses import replace
 from math import prod
 from typing import TypeGuard
 
-from gpu.passes.warpgroups.instructions import ROWS
+from gpu.passes.warpgroups.instructions import CHUNK_BYTES, ROWS
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.rewrite.aligned import with_aligned_rows
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, Specifier, Tile
 from tiling.tensor import Affine, Tensor
-
-_ALIGNED = 16  # bytes, at whose multiples rows of an array begin
 
 
 def is_of_warpgroups(scheme: Scheme) -> bool:
@@ -74,7 +72,7 @@ def _are_pixels(problem: Problem, rows: str, depth: str) -> bool:
 
 def _is_aligned(tensor: Tensor, dtype: str) -> bool:
     """Whether the copy engine finds the rows of an array."""
-    return tensor.shape[-1] * DTYPE_BYTES[dtype] % _ALIGNED == 0
+    return tensor.shape[-1] * DTYPE_BYTES[dtype] % CHUNK_BYTES == 0
 
 
 def loops(specifier: Specifier, worker: str | None) -> TypeGuard[Tile]:

@@ -141,6 +141,7 @@ class _Turns:
 
     def with_end(self, steps: For) -> For:
         """The loop over steps, which says in the last one that all stages of this turn were full."""
+        assert not steps.stop.terms
         last = Inside(variable(steps.name), (steps.stop - steps.step).offset, None)
         said: Statement = If((last,), (self.after(),))
         # Behind the products, for which all lanes of a warp have seen the stage full.
