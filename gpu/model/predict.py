@@ -38,7 +38,8 @@ _TMA_COPY = 20
 # 2,000; a device has the last word.
 _LAST_PRODUCTS = 500
 _PAIR_STORE = 8
-# Instructions by which a warp stores a row of its buffer that TMA cannot store, counted in the machine code.
+# Instructions by which a warp stored a row of its buffer that TMA cannot store, counted in the machine code of a
+# template that is gone. Passes store such rows from registers; what that takes nobody has counted.
 _ROW_STORE = 18
 _MOST_GATHERED = 4  # loads that a thread has under way at once where it gathers
 _SECTOR = 32  # bytes that the L2 sends at once

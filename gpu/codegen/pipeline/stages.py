@@ -30,6 +30,7 @@ MOST_UNROLLED = 8  # copies of one input by a thread in a step
 _PIXEL_REGISTERS = 2  # for the place of the pixel of each of these copies in a convolution; from ptxas's counts
 _SPLIT_K_REGISTERS = 80  # for partial sums that are loaded from other blocks, several at a time
 # Beside the sums of a TMA pipeline, where wgmma reads tiles that another warp copies: NVRTC 13.0 takes 22 to 40.
+# Passes count fewer to tell ptxas how many blocks fit (`gpu/passes/facts/registers.py`).
 _TMA_REGISTERS = 40
 _LOAD_REGISTERS = 16  # for what threads load at each point that they store: without them they spill up to 148 bytes
 STORE_BYTES = 2 * 16 * 128  # a warp's two buffers of 16 rows of the output, in a TMA pipeline
@@ -210,7 +211,11 @@ class Pipeline:
 
     @property
     def blocks_at_once(self) -> int:
-        """Blocks that a multiprocessor has registers and shared memory for. The text tells ptxas this number."""
+        """Blocks that a multiprocessor has registers and shared memory for, as the model counts.
+
+        For clusters it counts more registers than passes do, and buffers also for rows that TMA cannot store. So the
+        text may tell ptxas a larger number.
+        """
         return blocks_at_once(self.threads, self.registers, self.shared_bytes)
 
     def read(self, side: int) -> Tensor:

@@ -19,7 +19,8 @@ from tiling.loops.walk import walk
 PARTS = "parts"  # the axis of registers that hold all parts of a step; two parts are needed at once
 # What a thread needs besides sums and words: addresses, conditions, counters. ptxas has the last word.
 _OTHERS = 48
-# The same where a warp of its own copies, and wgmma reads the tiles: NVRTC 13.0 takes 22 to 26 beside the sums.
+# The same where a warp of its own copies, and wgmma reads the tiles: NVRTC 13.0 takes 22 to 26 beside the sums, and
+# up to 40 for shared sums and copied inputs. The model's price is that (`gpu/codegen/pipeline/stages.py`).
 _OTHERS_BESIDE = 32
 _LOADED = 16  # for what a thread loads at each point of the output; without them it spills
 _COPYING = 40  # for what a thread copies itself
