@@ -179,6 +179,7 @@ def test_other_mistakes_are_found(old, new, message):
         ("k_1 + k,", "k,"),
         ("192 * (tile / 4)", "192 * (tile % 4)"),
         ("warp, 3)", "warp, 4)"),
+        ("if (member == 0) {\n                    const int before", "if (1) {\n                    const int before"),
     ],
 )
 def test_other_mistakes_of_a_tma_pipeline_are_found(old, new):

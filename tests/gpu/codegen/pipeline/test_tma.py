@@ -80,6 +80,13 @@ def test_edges_rings_batches_and_epilogues(problem, options):
     check_on_twin(tma_scheme(problem, **options))
 
 
+def test_taps_are_taken_in_any_order():
+    problem = image()
+    text = tma_scheme(problem).text
+    assert "T(r,3) T(s,3)" in text
+    check_on_twin(parse(problem, text.replace("T(r,3) T(s,3)", "T(s,3) T(r,3)")))
+
+
 @pytest.mark.parametrize(
     ("problem", "options"),
     [
