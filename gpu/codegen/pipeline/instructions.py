@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from tiling.scheme.taskmap import TaskMap, repeat, spatial
 
-ROW_BYTES = 128  # of a row of the tiles that wgmma reads and TMA copies
 CHUNK = 16  # bytes: a row of the 8x8 matrices that ldmatrix moves, and the largest cp.async
 
 

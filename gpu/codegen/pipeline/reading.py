@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from gpu.codegen.pipeline.instructions import DTYPES, Instruction, instructions_for
 from gpu.codegen.pipeline.stages import Pipeline
+from gpu.limits.hopper import LARGEST_CLUSTER
 from tiling.arrays.access import access_of
 from tiling.choices import either
 from tiling.problem import Problem
@@ -15,7 +16,6 @@ from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, SchemeError, Specifier, Stage, Tile, Unroll
 
 LARGEST_BLOCK = 1024  # threads, of every device
-LARGEST_CLUSTER = 2
 # Points of an axis, including those past its edge, and blocks of a grid: kernels count them in 32 bits.
 _MOST_POINTS = 1 << 31
 # The pipeline of mma.sync. Each block keeps its tile of c in registers while it loops over k. A ring of 3 stages in

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd, prod
 
-from gpu.codegen.pipeline.instructions import CHUNK, ROW_BYTES, Instruction
+from gpu.codegen.pipeline.instructions import CHUNK, Instruction
 from gpu.codegen.pipeline.residual import BARRIER_BYTES, loads_points, residual_of
+from gpu.limits.hopper import ROW_BYTES
 from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS, WARP, blocks_at_once
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from math import prod
 
+from gpu.limits.hopper import LARGEST_CLUSTER
 from gpu.passes.facts.registers import fit
 from gpu.passes.facts.workers import WARP_SIZE, WARPS_OF_GROUP, takers_of
 from gpu.passes.matrices.check_matrix import check_roles
@@ -20,7 +21,6 @@ _ORDER = (
     "T(reduction) S(a, depth) S(b, depth) T@warpgroup … U … M"
 )
 _LARGEST_BOX = 256  # rows
-_LARGEST_CLUSTER = 2  # blocks
 _MOST_WARPS = 32  # of a block
 
 
@@ -65,9 +65,9 @@ def check_warpgroup(scheme: Scheme) -> None:
 
 def _check_clusters(scheme: Scheme, depth: str, threads: bool) -> None:
     """Raises SchemeError where clusters cannot take the tiles."""
-    if blocks_of_cluster(scheme) > _LARGEST_CLUSTER:
+    if blocks_of_cluster(scheme) > LARGEST_CLUSTER:
         blocks = [s for s in scheme.specifiers if loops(s, "block")]
-        raise SchemeError(f"{' '.join(map(str, blocks))}: a cluster has at most {_LARGEST_CLUSTER} blocks")
+        raise SchemeError(f"{' '.join(map(str, blocks))}: a cluster has at most {LARGEST_CLUSTER} blocks")
     if threads and len(depth) > 1:
         taps, channels = depth[:-1], depth[-1]
         raise SchemeError(

@@ -20,9 +20,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from gpu.limits.hopper import ROW_BYTES
 from gpu.passes.facts.accesses import moved
 from gpu.passes.facts.reading import WIDTH
-from gpu.passes.warpgroups.instructions import ROW_BYTES
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index
 from tiling.loops.kernel import Kernel

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from gpu.limits.hopper import ROW_BYTES
 from gpu.passes.facts.workers import WARP_SIZE, WARPS_OF_GROUP
 from gpu.passes.matrices.instructions import WORDS
 from tiling.dtypes.formats import WIDENED
@@ -24,7 +25,7 @@ from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import Alloc, Apply, Body, For, Instruction, Load, Statement, Store, Value
 
 ROWS, COLUMNS = 64, (64, 128, 256)  # of the instruction
-ROW_BYTES, CHUNK_BYTES = 128, 16  # of a tile
+CHUNK_BYTES = 16  # of a tile
 DEPTHS = {dtype: words.depth for dtype, words in WORDS.items()}  # points that an instruction sums
 
 

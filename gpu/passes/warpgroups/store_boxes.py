@@ -35,11 +35,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
+from gpu.limits.hopper import ROW_BYTES
 from gpu.passes.facts.reading import WIDTH, free_name, loads_of, touched
 from gpu.passes.facts.rings import TURN, is_turn, steps_of
 from gpu.passes.facts.workers import A_WARP, MEMBER, THREADS_OF_WARP, WARP, WARPS_OF_BLOCK, takers_of
 from gpu.passes.matrices.multiply_matrices import PAIR
-from gpu.passes.warpgroups.instructions import CHUNK_BYTES, ROW_BYTES, SHOW
+from gpu.passes.warpgroups.instructions import CHUNK_BYTES, SHOW
 from gpu.passes.warpgroups.kinds import has_clusters, is_of_warpgroups
 from gpu.passes.warpgroups.multiply_warpgroups import do
 from tiling.loops.buffer import Buffer
