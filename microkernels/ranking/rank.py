@@ -34,7 +34,7 @@ MeasureAll = Callable[[tuple[Microkernel, ...]], Generator[tuple[Microkernel, "T
 # is cut short has had most of its repetitions.
 REPETITIONS = 3
 # `estimate` does not know that weights stream. Of 111 undisturbed tiles 14 stay below 0.75 of what their shape allows
-# on Sapphire Rapids, and 75 below 0.9; on Zen 5 these are 5 and 11.
+# on Sapphire Rapids, and 75 below 0.9; in the ranking of Zen 5 these are 5 and 13.
 DOUBTFUL = 0.9
 BATCH = 128
 # A score beyond the peak by more than the clock's jitter: then the measurement of the peak was disturbed.
