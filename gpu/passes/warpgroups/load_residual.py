@@ -77,8 +77,11 @@ def load_residual(kernel: Kernel, scheme: Scheme) -> Kernel:
     load = _residual(found, buffers)
     assert load is not None
     warps = next(b.shape[0] for b in buffers.values() if b.name == _box(found).source.buffer)
-    loaded = Buffer(free_name(_LOADED, touched(kernel.body)), (warps * BUFFERS,), ("box",), MBARRIER, "shared")
-    return replace(kernel, body=_Residual(load, loaded, buffers, turn_of(kernel, scheme)).body(kernel.body))
+    turn = turn_of(kernel, scheme)
+    # A tile of one box alternates between two buffers only where each turn stores its tile.
+    used = BUFFERS if _boxes(found) > 1 or (turn is not None and _chosen(found) is None) else 1
+    loaded = Buffer(free_name(_LOADED, touched(kernel.body)), (warps * used,), ("box",), MBARRIER, "shared")
+    return replace(kernel, body=_Residual(load, loaded, used, buffers, turn).body(kernel.body))
 
 
 def _is_storing(statement: Statement) -> bool:
@@ -91,6 +94,25 @@ def _is_storing(statement: Statement) -> bool:
 def _box(warp: For) -> StoreBox:
     (box,) = (s for s in walk(warp.body) if isinstance(s, StoreBox))
     return box
+
+
+def _loops(warp: For) -> tuple[For, For]:
+    """The loops of a warp over boxes: over columns, and over rows."""
+    columns = next(s for s in walk(warp.body) if isinstance(s, For) and has_box(s))
+    (rows,) = columns.body
+    assert isinstance(rows, For)
+    return columns, rows
+
+
+def _boxes(warp: For) -> int:
+    """How many boxes of a tile a warp stores."""
+    columns, rows = _loops(warp)
+    return steps_of(columns) * steps_of(rows)
+
+
+def _chosen(warp: For) -> If | None:
+    """The choice whether the tile is stored, where blocks share its sums."""
+    return next((s for s in warp.body if isinstance(s, If)), None)
 
 
 def _residual(warp: Statement, buffers: Mapping[str, Buffer]) -> Load | None:
@@ -111,12 +133,13 @@ def _residual(warp: Statement, buffers: Mapping[str, Buffer]) -> Load | None:
 
 @dataclass(frozen=True)
 class _Residual:
-    """load: what reads the array. loaded: the mbarriers of each warp's buffers. turn: how many tiles a warp has had
-    before.
+    """load: what reads the array. loaded: the mbarriers of all warps. used: how many buffers of a warp, with a mbarrier
+    each, boxes come to. turn: how many tiles a warp has had before.
     """
 
     load: Load
     loaded: Buffer
+    used: int
     buffers: Mapping[str, Buffer]
     turn: Index | None
 
@@ -151,33 +174,24 @@ class _Warp:
     warp: For
 
     @property
-    def loops(self) -> tuple[For, For]:
-        """The loops over boxes: over columns, and over rows."""
-        columns = next(s for s in walk(self.warp.body) if isinstance(s, For) and has_box(s))
-        (rows,) = columns.body
-        assert isinstance(rows, For)
-        return columns, rows
-
-    @property
     def box(self) -> StoreBox:
         return _box(self.warp)
 
     @property
     def boxes(self) -> int:
         """How many boxes a tile has."""
-        columns, rows = self.loops
-        return steps_of(columns) * steps_of(rows)
+        return _boxes(self.warp)
 
     @property
     def counted(self) -> int:
         """How many of them turns count."""
-        return counted(self.boxes, self.chosen is None)
+        return counted(self.boxes, _chosen(self.warp) is None)
 
     def buffer(self, number: Index) -> Index:
         return buffer_of(number, self.counted, self.residual.turn)
 
     def barrier(self, number: Index) -> Address:
-        return self.residual.place(variable(WARP) * BUFFERS + self.buffer(number))
+        return self.residual.place(variable(WARP) * self.residual.used + self.buffer(number))
 
     def phase(self, number: Index) -> Index:
         """How often the buffer of a box was filled before."""
@@ -185,7 +199,7 @@ class _Warp:
 
     def copied(self, number: Index) -> Body:
         """Brings a box of the array by its number."""
-        columns, rows = self.loops
+        columns, rows = _loops(self.warp)
         at_row = number % steps_of(rows) if steps_of(rows) > 1 else ZERO
         where = {columns.name: number // steps_of(rows) * columns.step, rows.name: at_row * rows.step}
         box, barrier = self.box, self.barrier(number)
@@ -194,11 +208,6 @@ class _Warp:
         size = prod(box.extents) * WIDTH[self.residual.buffers[box.source.buffer].dtype]
         copy = CopyBox(target, Address(self.residual.load.buffer, at), box.extents, barrier, joined=box.joined)
         return (Arrive(barrier, size), copy)
-
-    @property
-    def chosen(self) -> If | None:
-        """The choice whether the tile is stored, where blocks share its sums."""
-        return next((s for s in self.warp.body if isinstance(s, If)), None)
 
     def first(self) -> For:
         """The boxes of the first stores."""
@@ -209,7 +218,7 @@ class _Warp:
     def ahead(self) -> Body:
         """The boxes of the first stores while the tile is summed, where it is sure that it is stored."""
         places = tuple(s for s in self.warp.body if isinstance(s, Define))
-        return () if self.chosen else (replace(self.warp, body=(*places, self.first())),)
+        return () if _chosen(self.warp) else (replace(self.warp, body=(*places, self.first())),)
 
     @property
     def absent(self) -> range:
@@ -223,7 +232,7 @@ class _Warp:
 
     def storing(self) -> For:
         """The stores, each of which waits for its box, and brings that of the store after the next."""
-        columns, rows = self.loops
+        columns, rows = _loops(self.warp)
         _, lanes, store = rows.body
         assert isinstance(lanes, For) and isinstance(store, For)
         here = next(s for s in walk(lanes.body) if isinstance(s, Store) and s.buffer == self.box.source.buffer)
@@ -240,7 +249,7 @@ class _Warp:
             replace(store, body=(*store.body, *(more if self.boxes > BUFFERS else ()))),
         )
         inside = replace(columns, body=(replace(rows, body=steps),))
-        choice = self.chosen
+        choice = _chosen(self.warp)
         if choice is None:
             return replace(self.warp, body=(*self.warp.body[:-1], inside))
         taken = replace(
