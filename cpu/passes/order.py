@@ -187,7 +187,9 @@ PRODUCT: tuple[ProductPass, ...] = (
     ),
     ProductPass(
         "prefetch pixels",
-        lambda kernel, facts: prefetch_pixels(kernel, facts.access.bytes_of(facts.scheme.problem.broadcast)),
+        lambda kernel, facts: prefetch_pixels(
+            kernel, facts.prefetches, facts.access.bytes_of(facts.scheme.problem.broadcast)
+        ),
         lambda facts: facts.access.lanewise,
     ),
     ProductPass("unroll", lambda kernel, facts: unroll(kernel), beside=True, copy=lambda kernel, facts: unroll(kernel)),

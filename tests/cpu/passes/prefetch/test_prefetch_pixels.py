@@ -10,8 +10,10 @@ from tests.exactness import FAR
 from tests.support.loops.loops import ones, result, statements
 from tests.support.loops.passes import around
 from tiling.loops.language import LINE, Prefetch
+from tiling.loops.lowering.prefetch.plan import plan_prefetches
 from tiling.loops.meaning.prefetches import Prefetched
 from tiling.operators import conv2d
+from tiling.text.notation import parse
 
 NAME = "prefetch pixels"
 BELOW = "R(c) T(w,2) T(h,3) S(y) U(r,3) U(s,3) U(w,2) V(c,16)"
@@ -55,6 +57,24 @@ def test_one_of_two_lines_of_a_pixel_is_prefetched():
 
 
 @pytest.mark.parametrize(
+    ("order", "loop"),
+    [
+        ("T(w,2) T(h,3)", ("h", 1)),
+        ("T(h,3) T(w,2)", ("w", 2)),
+        ("T(w,2) T(h,3) T(c,2)", None),  # the channels beside these come next
+        ("T(h,3) T(c,2) L(w, 1x1 + 1x3)", None),  # another branch comes next
+    ],
+)
+def test_the_plan_names_the_loop_that_goes_to_the_next_tile(order, loop):
+    c = 32 if "c" in order else 16
+    width = "λ" if "L" in order else 2
+    scheme = parse(depthwise(c, 2), f"R(n) {order} S(y) U(r,3) U(s,3) U(w,{width}) V(c,16)")
+    with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR | {"MOST_A_LINE_OF_LANES": 2}):
+        found = [plan.next_pixels for plan in plan_prefetches(scheme)]
+    assert {(each.loop.dim, each.loop.step) if each else None for each in found} == {loop}
+
+
+@pytest.mark.parametrize(
     "given",
     [
         {"stride": 1, "text": "R(c) T(h,3) S(y) U(r,3) U(s,3) U(w,4) V(c,16)"},  # a line serves more products
@@ -67,5 +87,5 @@ def test_other_tiles_prefetch_nothing(given):
 
 
 def test_an_x_that_leaves_l2_is_not_prefetched():
-    with patch("cpu.passes.prefetch.prefetch_pixels.MOST_BYTES", 0):
+    with patch("tiling.loops.lowering.prefetch.limits.LARGEST_L2", 0):
         assert not prefetched()

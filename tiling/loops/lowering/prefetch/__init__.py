@@ -8,6 +8,7 @@ Read in this order:
     panel         the next panel of an x that is read in place, into L2
     weights       weights that products in turn have of their own, into L2
     rows          rows of x that the next tile alone reads, into L1
+    pixels        pixels of x that the next tile is first to read, into L1
     apart         lines of x that lie far apart, into L1
     past_l1       packed vectors of a later step, into L1
     outputs       lines of y that a tile stores to

@@ -18,6 +18,10 @@ FEW_WEIGHTS, LARGEST_PIECE, SMALL_X = 1 << 19, 1 << 20, 1 << 20
 # Panels that fit L1 lose as much by it.
 LARGEST_L1 = 48 << 10
 PREFETCH_DISTANCE = 8
+# Bytes of the largest x whose pixels are prefetched for the next tile: L2 holds it. A larger one comes from too far
+# away, and its lines in too many streams at once. MobileNet-V2's D2, channels first on two threads, 4.7 MB, took 1.07
+# times as long.
+LARGEST_L2 = 1 << 20
 # FMAs of a vector between two prefetches, at most; they take some 500 cycles. Beyond, the wait for a line hardly shows:
 # with a line every 300 FMAs yolo9000:Y2 gains 7 %, with one every 600 Y4 loses 1 %, with one every 1300 Y8 loses 1 %.
 MOST_A_LINE = 1024

@@ -18,6 +18,7 @@ from tiling.loops.lowering.prefetch.outputs import outputs
 from tiling.loops.lowering.prefetch.panel import NextPanel, next_panel
 from tiling.loops.lowering.prefetch.past_l1 import streams_past_l1
 from tiling.loops.lowering.prefetch.pieces import Piece, pieces
+from tiling.loops.lowering.prefetch.pixels import NextPixels, next_pixels
 from tiling.loops.lowering.prefetch.rows import NextRows, next_rows
 from tiling.loops.lowering.prefetch.weights import NextWeights, next_weights
 from tiling.problem import Problem
@@ -31,10 +32,11 @@ class Plan:
     pieces: the next weights and rows of x, line by line with a cursor. past_l1: "w", "x" (in a panel) or "": packed
     vectors of a later step, into L1. apart: lines of x that lie far apart, into L1. next_panel: the panel of x beside
     this one. outputs: lines of y that this tile stores to. next_outputs: lines of y that the next tile stores to.
-    next_rows: rows of x that the next tile alone reads, into L1. next_weights: what lies behind this tile's weights.
+    next_rows: rows of x that the next tile alone reads, into L1. next_pixels: those that it is first to read, into L1.
+    next_weights: what lies behind this tile's weights.
 
-    The model counts no wait for what all tiles prefetch (`prefetched_to_l2`). `past_l1` and `apart` cost 0 in it
-    (decision 016). It plans for one x and one w, so it knows no `next_rows` and no `next_weights`.
+    The model counts no wait for what all tiles prefetch (`prefetched_to_l2`). `past_l1`, `apart` and `next_pixels` cost
+    0 in it (decision 016). It plans for one x and one w, so it knows no `next_rows` and no `next_weights`.
     """
 
     # Six more into L1 in each step take no measurable time where the tile has two vectors or more, and 29 pairs of
@@ -47,6 +49,7 @@ class Plan:
     next_outputs: NextOutputs | None
     outputs: Places
     next_rows: NextRows | None
+    next_pixels: NextPixels | None
     next_weights: NextWeights | None
 
     @property
@@ -83,6 +86,7 @@ def _of_tile(
         None if stream else next_outputs(problem, tile),
         () if stream else outputs(problem, tile),
         next_rows(problem, tile, in_turn),
+        next_pixels(problem, tile),
         None if panels else next_weights(problem, tile, around, weights_in_turn),
     )
 
