@@ -199,7 +199,8 @@ def applied(operation: str, left: Index, right: Index) -> Index:
 
 
 def _part_at(part: Part, values: Mapping[str, int]) -> int:
-    return _OPERATIONS[part.operation](part.left.at(values), part.right.at(values))
+    right = part.right
+    return _OPERATIONS[part.operation](part.left.at(values), right.at(values) if right.terms else right.offset)
 
 
 def _part_within(part: Part, ranges: Mapping[str, Range]) -> Range:

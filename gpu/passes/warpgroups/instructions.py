@@ -43,19 +43,14 @@ def wgmma(dtype: str, columns: int, across: tuple[bool, bool]) -> Instruction:
     row = quarter * 16 + number // 2 % 2 * 8 + member // 4
     column = number // 4 * 8 + member % 4 * 2 + number % 2
     product = Apply("mul", (Load("rows", (row, deep)), Load("columns", (column, deep))))
-    sums, here = (LANE,), (LANE, number)
+    here = (LANE, number)
     body: Body = ()
     for name, operand, count, lies in (("rows", "a", ROWS, across[0]), ("columns", "b", columns, across[1])):
         value = _element(operand, point, deep, dtype, lies)
         copied = _loop("point", count, _loop("deep", depth, Store(name, (point, deep), value)))
         body += (Alloc(Buffer(name, (count, depth), ("point", "deep"), "f32", "registers")), copied)
-    each: Body = (
-        _lanes(Store("sums", sums, Load("to", here))),
-        _loop("deep", depth, _lanes(Store("sums", sums, Apply("add", (Load("sums", sums), product))))),
-        _lanes(Store("to", here, Load("sums", sums))),
-    )
-    body += (Alloc(Buffer("sums", (lanes,), ("lane",), "f32", "registers")),)
-    body += (_loop("number", ROWS * columns // lanes, *each),)
+    each = _lanes(Store("to", here, Apply("add", (Load("to", here), product))))
+    body += (_loop("deep", depth, _loop("number", ROWS * columns // lanes, each)),)
     name = f"wgmma_m{ROWS}n{columns}k{depth}_{dtype}"
     given = ", ".join(_descriptor(operand, dtype, lies) for operand, lies in zip("ab", across))
     sides = f", {int(across[0])}, {int(across[1])}" if any(across) else ""

@@ -8,9 +8,11 @@ Read in this order:
     roles         two roles of warps, side by side
     prefetches    which cache lines are prefetched
     instructions  the lanes of an instruction, all at once
+    nests         the nests of loops that can run at once
     scope         what names stand for at a place of a kernel
+    points        values and places in many iterations at once
     buffers       makes buffers, and sees them from elsewhere
     asynchronous  copies, mbarriers and prefetches, whose effect comes later
-    lanes         runs the lanes of a vector side by side
+    lanes         runs the lanes of a vector, and nests of loops, at once
     interpret     runs loops
 """

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from itertools import product
-from operator import add
+from collections.abc import Callable
+
+import numpy as np
 
 from tiling.loops.language import Address, Prefetch
 from tiling.loops.machines import (
@@ -23,7 +23,7 @@ from tiling.loops.machines import (
     WaitStores,
 )
 from tiling.loops.meaning.functions import FUNCTIONS
-from tiling.loops.meaning.memory import Array
+from tiling.loops.meaning.memory import Array, Indices
 from tiling.loops.meaning.scope import Scope
 from tiling.loops.meaning.workers import Mbarrier
 
@@ -71,17 +71,18 @@ def _bring(statement: CopyBox, target: Array, scope: Scope) -> int:
         scope.arrays[statement.source.buffer],
         target.moved(target.name, scope.at(statement.target.at)).flat(),
     )
-    for number, there in enumerate(_places(statement, scope)):
-        given = source.elements.dtype.type(0) if there is None else source.read(there)
-        number = _swizzled(number, statement, target)
-        place.write((number,), FUNCTIONS[statement.function](given) if statement.function else given)
+    inside, there = _places(statement, scope)
+    given = np.zeros(len(inside), source.elements.dtype)
+    given[inside] = source.read_all(there)
+    given = FUNCTIONS[statement.function](given) if statement.function else given
+    place.write_all((_swizzled(np.arange(len(inside)), statement, target),), given)
     return math.prod(statement.extents) * target.elements.itemsize
 
 
 def _store_box(statement: StoreBox, scope: Scope) -> None:
     scope.copies.stores.append((statement, scope.inner()))
-    for number, _ in _stored(statement, scope):  # from now on it may be read
-        _place(statement.source, scope).flat().read((number,))
+    numbers, _ = _stored(statement, scope)
+    _place(statement.source, scope).flat().read_all((numbers,))  # from now on it may be read
 
 
 def _wait_stores(statement: WaitStores, scope: Scope) -> None:
@@ -90,70 +91,57 @@ def _wait_stores(statement: WaitStores, scope: Scope) -> None:
     del stores[: len(complete)]
     for box, where in complete:
         source, target = _place(box.source, where).flat(), where.arrays[box.target.buffer]
-        for number, there in _stored(box, where):
-            target.write(there, source.read((number,)))
+        numbers, there = _stored(box, where)
+        target.write_all(there, source.read_all((numbers,)))
 
 
-def _stored(statement: StoreBox, scope: Scope) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Which number of a box goes to which element of its array."""
-    source = scope.arrays[statement.source.buffer]
-    for number, there in enumerate(_box(statement.target, statement, scope)):
-        if there is not None:
-            yield _swizzled(number, statement, source), there
+def _stored(statement: StoreBox, scope: Scope) -> tuple[np.ndarray, Indices]:
+    """Which numbers of a box go to the array, and to which of its elements."""
+    inside, there = _box(statement.target, statement, scope)
+    return _swizzled(np.flatnonzero(inside), statement, scope.arrays[statement.source.buffer]), there
 
 
-def _swizzled(number: int, box: CopyBox | StoreBox, tile: Array) -> int:
-    """Where an element of a box lies in its tile."""
+def _swizzled(numbers: np.ndarray, box: CopyBox | StoreBox, tile: Array) -> np.ndarray:
+    """Where elements of a box lie in its tile."""
     chunk = CHUNK // tile.elements.itemsize
-    return number ^ (number // box.extents[-1] % 8 * chunk if box.swizzled else 0)
+    return numbers ^ (numbers // box.extents[-1] % 8 * chunk) if box.swizzled else numbers
 
 
-def _places(statement: CopyBox, scope: Scope) -> Iterator[tuple[int, ...] | None]:
-    """The places of what a copy brings, None outside of the array."""
+def _places(statement: CopyBox, scope: Scope) -> tuple[np.ndarray, Indices]:
+    """Which elements of what a copy brings are in the array, and where these are."""
     if not statement.windows:
-        yield from _box(statement.source, statement, scope)
-        return
-    shape = scope.arrays[statement.source.buffer].elements.shape
+        return _box(statement.source, statement, scope)
     image, *pixel, channel = scope.at(statement.source.at)
     number = image
     for at, along in zip(pixel, statement.windows):
         number = number * along.count + (at - along.first) // along.step
-    pixels, channels = statement.extents
-    for window, of_pixel in product(range(number, number + pixels), range(channels)):
-        there: tuple[int, ...] = (channel + of_pixel,)
-        for along in reversed(statement.windows):
-            window, turn = divmod(window, along.count)
-            there = (along.first + turn * along.step + along.tap.at(scope.numbers), *there)
-        there = (window, *there)
-        yield there if _is_inside(there, shape) else None
+    window, of_pixel = (each.reshape(-1) for each in np.indices(statement.extents))
+    window = window + number
+    there: Indices = (channel + of_pixel,)
+    for along in reversed(statement.windows):
+        window, turn = np.divmod(window, along.count)
+        there = (along.first + turn * along.step + along.tap.at(scope.numbers), *there)
+    return _inside((window, *there), scope.arrays[statement.source.buffer].elements.shape)
 
 
-def _box(begin: Address, box: CopyBox | StoreBox, scope: Scope) -> Iterator[tuple[int, ...] | None]:
-    """The places of a box of an array from `begin` on, None outside of it."""
+def _box(begin: Address, box: CopyBox | StoreBox, scope: Scope) -> tuple[np.ndarray, Indices]:
+    """Which elements of a box of an array from `begin` on are in the array, and where these are."""
     shape = scope.arrays[begin.buffer].elements.shape
     first = len(shape) - 1 - box.joined
     *others, last = scope.at(begin.at)
     row, lines = 0, shape[first:-1]
     for index, extent in zip(others[first:], lines):
         row = row * extent + index
-    joined = (*shape[:first], math.prod(lines), shape[-1])
-    for at in product(*map(range, box.extents)):
-        *outer, line, column = map(add, (*others[:first], row, last), at)
-        inside = _is_inside((*outer, line, column), joined)
-        yield (*outer, *_unjoined(line, lines), column) if inside else None
+    starts, joined = (*others[:first], row, last), (*shape[:first], math.prod(lines), shape[-1])
+    at = [start + each.reshape(-1) for start, each in zip(starts, np.indices(box.extents), strict=True)]
+    inside, (*outer, line, column) = _inside(tuple(at), joined)
+    return inside, (*outer, *np.unravel_index(line, lines), column)
 
 
-def _unjoined(number: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A place by its number in a shape."""
-    at: tuple[int, ...] = ()
-    for extent in reversed(shape):
-        number, last = divmod(number, extent)
-        at = (last, *at)
-    return at
-
-
-def _is_inside(at: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    return all(0 <= each < extent for each, extent in zip(at, shape))
+def _inside(at: Indices, shape: tuple[int, ...]) -> tuple[np.ndarray, Indices]:
+    """Which of these places are in an array of this shape, and these places."""
+    inside = np.logical_and.reduce([(each >= 0) & (each < extent) for each, extent in zip(at, shape, strict=True)])
+    return inside, tuple([each[inside] for each in at])
 
 
 def _open(statement: Open, scope: Scope) -> None:

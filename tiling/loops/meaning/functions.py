@@ -91,8 +91,8 @@ def dot_bf16(x: Number, w: Number) -> Number:
 
 def dot_f16(x: Number, w: Number) -> Number:
     """The products of the two f16 of two words, added in f32."""
-    (x0, x1), (w0, w1) = (np.array([v], np.uint32).view(np.float16).astype(np.float32) for v in (x, w))
-    return x0 * w0 + x1 * w1
+    first, second = _half(0, "f16"), _half(1, "f16")
+    return np.float32(first(x)) * np.float32(first(w)) + np.float32(second(x)) * np.float32(second(w))
 
 
 def dot_bf16_add(x: Number, w: Number, acc: Number) -> Number:
@@ -128,8 +128,8 @@ def alone(v: Number) -> Number:
 def word(*numbers: Number) -> Number:
     """The word that holds these numbers side by side. f16 numbers go in as their bits."""
     bits = 32 // len(numbers)
-    halves = (v.view(np.uint16) if isinstance(v, np.float16) else v for v in numbers)
-    parts = (np.asarray(v).astype(np.uint32) << np.uint32(bits * n) for n, v in enumerate(halves))
+    halves = (v.view(np.uint16) if v.dtype == np.float16 else v for v in map(np.asarray, numbers))
+    parts = (v.astype(np.uint32) << np.uint32(bits * n) for n, v in enumerate(halves))
     return sum(parts, np.uint32(0))
 
 
@@ -169,7 +169,8 @@ def _whole(v: Number, low: int, high: int) -> Number:
 
 def _half(which: int, dtype: str) -> Callable[[Number], Number]:
     """The lower or the upper half of a word, as a number of a dtype."""
-    return lambda word: np.atleast_1d(np.uint32(word)).view(FORMATS[dtype].numpy)[which]
+    kind = FORMATS[dtype].numpy
+    return lambda word: (np.asarray(word, np.uint32) >> 16 * which).astype(np.uint16).view(kind)[()]
 
 
 def _first(word: Number) -> Number:

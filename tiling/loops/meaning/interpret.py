@@ -58,15 +58,15 @@ from tiling.loops.meaning.asynchronous import ASYNCHRONOUS
 from tiling.loops.meaning.buffers import BUFFERS
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.instructions import lanes_of
-from tiling.loops.meaning.lanes import read_all, side_by_side
+from tiling.loops.meaning.lanes import at_once, read_all, side_by_side
 from tiling.loops.meaning.memory import NUMPY, Fault, Given, by_lane, complete, read_only, undefined
+from tiling.loops.meaning.nests import ALONE
 from tiling.loops.meaning.prefetches import Prefetched, Prefetches
 from tiling.loops.meaning.roles import beside
 from tiling.loops.meaning.scope import Copies, Scope
 from tiling.loops.meaning.workers import Memory, Workers
 from tiling.loops.walk import walk
 
-ALONE = ("serial", "rolled", "unrolled", "vector")  # kinds of loops that one worker runs
 _NAMELESS = (Store, If, Do)  # these need no scope of their own
 
 
@@ -148,7 +148,7 @@ def _for(statement: For, scope: Scope) -> None:
     if statement.kind not in ALONE:
         _for_workers(statement, scope)
         return
-    if side_by_side(statement, scope):
+    if side_by_side(statement, scope) or at_once(statement, scope):
         scope.numbers.pop(statement.name, None)
         return
     for value in range(statement.start.at(scope.numbers), statement.stop.at(scope.numbers), statement.step):
@@ -260,6 +260,7 @@ def _call(statement: Call, scope: Scope) -> None:
         shaped=scope.shaped,
         prefetches=scope.prefetches,
         instructions=scope.instructions,
+        nests=scope.nests,
     )
     for (name, _), address in zip(function.views, statement.views, strict=True):
         inner.arrays[name] = scope.arrays[address.buffer].moved(name, scope.at(address.at))
@@ -373,7 +374,7 @@ def invoked(invoke: Invoke, scope: Scope) -> np.ndarray | None:
             others.append((name, operand))
     if lanes.together and not others and (out := lanes.together(vectors)) is not None:
         return out
-    inner = Scope({}, copies=_NO_COPIES, workers=_NO_WORKERS, prefetches=_NO_PREFETCHES)
+    inner = Scope({}, copies=_NO_COPIES, workers=_NO_WORKERS, prefetches=_NO_PREFETCHES, nests=scope.nests)
     inner.arrays |= {name: read_only(name, vector) for name, vector in vectors.items()}
     for name, operand in others:
         _hand_over(name, operand, scope, inner)

@@ -14,9 +14,10 @@ import numpy as np
 from tiling.dtypes.formats import FORMATS
 from tiling.dtypes.products import DTYPE_BYTES, LANE_BYTES, WORD, word_of
 from tiling.loops.machines import MBARRIER
-from tiling.loops.meaning.workers import Memory, Place
+from tiling.loops.meaning.workers import Memory, Place, Race
 
 Given = Any  # a NumPy scalar, or a vector of them
+Indices = tuple[np.ndarray, ...]  # of many elements: a vector for each dim
 NUMPY: dict[str, Any] = {name: np.dtype(each.numpy).type for name, each in FORMATS.items()}
 # A word of 32 bits holds several numbers, or one and zeros.
 NUMPY |= {
@@ -90,6 +91,55 @@ class Array:
             self.memory.note_write(*self.touched(place))
         return place
 
+    def read_all(self, at: Indices) -> np.ndarray:
+        """The elements at many indices, as `read` gives them one after the other."""
+        if not self._note_all(at, writes=False):
+            for each in zip(*[numbers.tolist() for numbers in at]):
+                self.read(each)
+        found: np.ndarray = self.elements[self._places(at)]
+        return found
+
+    def write_all(self, at: Indices, elements: np.ndarray) -> None:
+        """The elements at many indices, each another one, become these numbers, as `write` does one after the other."""
+        if not self._note_all(at, writes=True):
+            for each in zip(*[numbers.tolist() for numbers in at]):
+                self.meet(each)
+        places = self._places(at)
+        self.elements[places], self.written[places] = elements, True
+
+    def _places(self, at: Indices) -> Indices:
+        return tuple([start + numbers for start, numbers in zip(self.origin, at, strict=True)])
+
+    def _note_all(self, at: Indices, writes: bool) -> bool:
+        """Notes that this worker reads or writes many elements. Whether it may touch all of them."""
+        places, shape = self._places(at), self.elements.shape
+        if not all([((each >= 0) & (each < extent)).all() for each, extent in zip(places, shape, strict=True)]):
+            return False
+        if not writes and not self.written[places].all():
+            return False
+        try:
+            if self.is_met and len(at[0]):
+                self.note(np.unique(np.ravel_multi_index(places, shape)), writes)
+        except Race:
+            return False
+        return True
+
+    @property
+    def is_met(self) -> bool:
+        """Whether workers may meet here."""
+        return self.memory is not None and bool(self.memory.workers.now)
+
+    def note(self, elements: np.ndarray, writes: bool) -> None:
+        """Notes that this worker reads or writes elements, given by their numbers in order. Raises Race as `read` and
+        `write` do, without a place.
+        """
+        assert self.memory is not None
+        note = self.memory.note_write if writes else self.memory.note_read
+        size = self.elements.itemsize
+        starts = np.flatnonzero(np.diff(elements, prepend=-2) != 1)  # of runs of elements
+        for run in np.split(elements, starts[1:]) if len(elements) else ():
+            note((self.name, ()), self.first + int(run[0]) * size, len(run) * size)
+
     def touched(self, place: tuple[int, ...]) -> tuple[Place, int, int]:
         """An element for messages, the byte of its memory where it begins, and its bytes."""
         first = self.first + sum(map(mul, place, self.elements.strides))
@@ -133,6 +183,8 @@ class ByLane(Array):
 
     of_lane: Callable[[int], Array] = field(kw_only=True)
     lanes: dict[int, Array] = field(default_factory=dict, kw_only=True)
+    row: Array | None = field(default=None, kw_only=True)
+    firsts: np.ndarray = field(default_factory=lambda: np.empty(0, int), kw_only=True)
 
     def read(self, at: tuple[int, ...]) -> Given:
         """As `Array.read`."""
@@ -141,6 +193,23 @@ class ByLane(Array):
     def write(self, at: tuple[int, ...], element: Given) -> None:
         """As `Array.write`."""
         self._of(at[0]).write(at[1:], element)
+
+    def in_a_row(self) -> Array:
+        """The elements one after the other, from the first one on."""
+        if self.row is None:
+            elements, written = self.elements.reshape(-1), self.written.reshape(-1)
+            self.row = Array(self.name, elements, written, (0,), self.memory, self.first)
+        return self.row
+
+    def starts(self, lanes: int | np.ndarray) -> int | np.ndarray:
+        """Where in this row the places of lanes are."""
+        if isinstance(lanes, int):
+            return self._of(lanes).origin[0]
+        known = len(self.firsts)
+        if known <= (last := lanes.max()):
+            self.firsts = np.array([self._of(lane).origin[0] for lane in range(last + 1)])
+        found: np.ndarray = self.firsts[lanes]
+        return found
 
     def _of(self, lane: int) -> Array:
         if lane not in self.lanes:

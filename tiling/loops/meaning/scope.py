@@ -11,6 +11,7 @@ from tiling.loops.language import Aligned, Condition, Inside
 from tiling.loops.machines import Copy, StoreBox
 from tiling.loops.meaning.instructions import Lanes
 from tiling.loops.meaning.memory import Array, Given
+from tiling.loops.meaning.nests import Nest
 from tiling.loops.meaning.prefetches import Prefetches
 from tiling.loops.meaning.workers import Workers
 
@@ -38,8 +39,8 @@ class Scope:
     numbers: the values of variables; those of flags are 0 and 1. copies: those that the worker waits for. raised: the
     flags that `SetFlag` has raised. shapes: those of tile registers; None until `Tiles`. shaped: whether registers
     need them. own: the registers that this very block has named. team: the buffers that all threads share. workers: who
-    runs this. prefetches: its cursors, and what was prefetched. instructions: what is known of instructions that have
-    run, by their identity.
+    runs this. prefetches: its cursors, and what was prefetched. instructions, nests: what is known of instructions and
+    nests of loops that have run, by their identity.
     """
 
     functions: Mapping[str, Function]
@@ -55,6 +56,7 @@ class Scope:
     shaped: bool = False
     prefetches: Prefetches = field(default_factory=lambda: Prefetches([]))
     instructions: dict[int, Lanes] = field(default_factory=dict)
+    nests: dict[int, Nest] = field(default_factory=dict)
 
     def inner(self) -> Scope:
         names = dict(self.arrays), dict(self.registers), dict(self.numbers)
@@ -69,6 +71,7 @@ class Scope:
             shaped=self.shaped,
             prefetches=self.prefetches,
             instructions=self.instructions,
+            nests=self.nests,
         )
 
     def holds(self, condition: Condition) -> bool:

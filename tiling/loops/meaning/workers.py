@@ -226,9 +226,14 @@ class Memory:
     def note_read(self, place: Place, first: int, size: int) -> None:
         """The worker at work reads some bytes. Raises Race where another one has written them."""
         now, waits, checked = self.workers.now, self.workers.waits, None
+        written, read = self.written, self.read
         for byte in range(first, first + size):
-            checked = self._check("reads", place, byte, checked)
-            self.read.setdefault(byte, {})[now] = waits
+            if written.get(byte) is not checked:
+                checked = self._check("reads", place, byte, checked)
+            if byte in read:
+                read[byte][now] = waits
+            else:
+                read[byte] = {now: waits}
 
     def note_write(self, place: Place, first: int, size: int) -> None:
         """The worker at work writes some bytes. Raises Race where another one has touched them."""
