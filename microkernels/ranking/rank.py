@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 
-from microkernels.ranking.contenders import MOST, typical, undecided
+from microkernels.ranking.contenders import MOST, best, undecided
 from microkernels.scores.catalog import Catalog, Entry, Failure
 from microkernels.scores.records import load, measured, record, settle, start_over
 from microkernels.scores.shipped import known
@@ -83,7 +83,7 @@ def rank(
     progress: is called at the start, and after the first measurement of each kernel.
 
     A kernel that is slower than expected is measured up to REPETITIONS times, and the best score counts. At the end the
-    best are measured again until neighbours are told apart (`microkernels.ranking.contenders`), and the median counts.
+    best are measured again until neighbours are told apart (`microkernels.ranking.contenders`); the best visit counts.
     A failure counts only where there is no score. Raises StoreError, and the errors of `measure_all`.
     """
     todo = tuple(kernels)
@@ -122,7 +122,7 @@ def rank(
 def _tell_apart(
     visits: dict[Microkernel, list[Entry]], measure_all: MeasureAll, fingerprint: str, l1_bytes: int
 ) -> None:
-    """Visits the best kernels again, all in turns, until they are told apart, and records what is typical of each.
+    """Visits the best kernels again, all in turns, until they are told apart, and records the best visit of each.
 
     Their first outcomes are recorded already, so a ranking that is cut short here is complete.
     """
@@ -136,10 +136,10 @@ def _tell_apart(
                 entry = None if isinstance(result, str) else _entry(kernel, result, l1_bytes)
                 # A failure or an impossible score gives no new visit: the earlier visits count again.
                 usable = entry is not None and not _is_impossible(entry)
-                visits[kernel].append(entry if entry and usable else typical(visits[kernel]))
+                visits[kernel].append(entry if entry and usable else best(visits[kernel]))
                 again[kernel] = None
     for kernel in again:
-        record(fingerprint, typical(visits[kernel]), settled=True)
+        record(fingerprint, best(visits[kernel]), settled=True)
 
 
 def ensure_ranked(

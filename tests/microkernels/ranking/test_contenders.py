@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from microkernels.ranking.contenders import MOST, TOLERANCE, typical, undecided
+from microkernels.ranking.contenders import MOST, NOISE, TOLERANCE, best, undecided
 from microkernels.ranking.rank import rank
 from microkernels.scores.catalog import GOOD, Entry
 from microkernels.scores.records import load
@@ -29,7 +29,7 @@ def test_what_is_told_apart_or_slow_is_left_alone():
     a, b, c, d = KERNELS[:4]
     visits = {a: [entry(a, 0.9, 0.02)], b: [entry(b, 0.89, 0.02)], c: [entry(c, 0.8, 0.02)], d: [entry(d, 0.4, 0.5)]}
     assert undecided(visits) == (a, b)
-    assert undecided({a: [entry(a, 0.9, 0.02)], b: [entry(b, 0.85, 0.02)]}) == ()
+    assert undecided({a: [entry(a, 0.9, 0.01)], b: [entry(b, 0.85, 0.01)]}) == ()
     assert undecided({a: [entry(a, 0.9)], b: [entry(b, 0.9)]}) == (), "equal to the last digit: there is no noise"
     assert undecided({}) == undecided({a: [entry(a, 0.9, 0.5)]}) == ()
 
@@ -42,13 +42,26 @@ def test_visits_tell_apart_by_what_they_differ():
     assert undecided({a: [entry(a, 0.9, 0.5)] * MOST, b: [entry(b, 0.9, 0.5)] * MOST}) == (), "often enough"
 
 
-@pytest.mark.parametrize("scores, middle", [((0.5,), 0.5), ((0.5, 0.9), 0.5), ((0.9, 0.1, 0.8), 0.8)])
-def test_the_visit_in_the_middle_is_typical(scores, middle):
-    assert typical([entry(KERNELS[0], score) for score in scores]).score == middle
+@pytest.mark.parametrize("scores", [(0.5,), (0.5, 0.9), (0.9, 0.1, 0.8)])
+def test_the_best_visit_counts(scores):
+    """A disturbance only lowers a score."""
+    assert best([entry(KERNELS[0], score) for score in scores]).score == max(scores)
+
+
+def test_a_disturbed_visit_may_hide_a_better_tile():
+    """Its samples differ widely, so it is visited again. Then two visits that agree are enough."""
+    a, b = KERNELS[:2]
+    first = {a: [entry(a, 0.99, 0.002)], b: [entry(b, 0.99 * (1 - NOISE / 2), 0.2)]}
+    assert undecided(first) == (b,)
+    agreed = first | {b: [*first[b], entry(b, 0.98), entry(b, 0.98 * (1 - TOLERANCE / 2))]}
+    assert undecided(agreed) == ()
 
 
 class Noisy:
-    """A machine on which tiles differ by half a percent each, and one visit of a tile from the next by two percent."""
+    """A machine on which tiles differ by half a percent each, and undisturbed visits by a fifth of a percent.
+
+    Two visits of five are 2 to 25 percent too slow.
+    """
 
     def __init__(self, seed):
         self.random, self.visits = Random(seed), Counter()
@@ -56,8 +69,9 @@ class Noisy:
     def measure(self, kernels):
         for kernel in kernels:
             self.visits[kernel] += 1
-            exact = timing_at(kernel, self.true(kernel)).samples[0] * self.random.gauss(1, 0.02)
-            yield kernel, Timing(tuple(exact * f for f in (0.999, 0.99, 1.0, 1.01, 1.02)), 100.0)
+            disturbed = self.random.uniform(1.02, 1.25) if self.random.random() < 0.4 else 1.0
+            exact = timing_at(kernel, self.true(kernel)).samples[0] * disturbed * self.random.gauss(1, 0.002)
+            yield kernel, Timing(tuple(exact * f for f in (1.0, 1.001, 1.05, 1.1, 1.2)), 100.0)
 
     @staticmethod
     def true(kernel):
@@ -77,11 +91,11 @@ def test_two_rankings_of_a_noisy_machine_agree_better(data_folder):
         rank(KERNELS, measure, f"{seed} {once}", L1)
         catalog = load(f"{seed} {once}", "avx2")
         found = [abs(catalog.score(kernel) / Noisy.true(kernel) - 1) for kernel in KERNELS]
-        assert max(machine.visits.values()) == (1 if once else MOST)
+        assert max(machine.visits.values()) == 1 if once else 1 < max(machine.visits.values()) <= MOST
         return sum(found) / len(found)
 
     seeds = range(8)
-    assert sum(errors(seed, False) for seed in seeds) < 0.9 * sum(errors(seed, True) for seed in seeds)
+    assert sum(errors(seed, False) for seed in seeds) < 0.7 * sum(errors(seed, True) for seed in seeds)
 
 
 def test_slow_tiles_are_visited_once(data_folder):
