@@ -7,7 +7,7 @@ The slowest part decides, since out-of-order execution and prefetch overlap data
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import gcd, prod
@@ -34,7 +34,7 @@ from tiling.scheme.scheme import Scheme
 #             x are read in place, `split` and `pack` count here too.
 #   levels  = for each cache, bytes into it / bandwidth of the memory that they come from. From beyond L2 that takes
 #             1 + `sweep` times as long for each row dim inside a loop over the vectorised channels.
-#   seconds = max(core, levels) + `exposed` · (the other parts) + `start`
+#   seconds = max(core, levels) + `exposed` · (the other parts, but not what vectors from L2 show in scores) + `start`
 #             + (data from beyond L2 that no tile prefetches, where it is not the slowest part and comes from a memory
 #               slower than `in_time` · L2), times (a share - `exposed`): `not_prefetched`, or `from_memory` of an x
 #               that lies beyond the last cache and is no vector. Of an output there, nothing: no tile waits for its
@@ -124,6 +124,9 @@ class Predictor:
         inputs = sum(tensor.elements * self.access.bytes_of(tensor) for tensor in problem.tensors[:2])
         self._kept = inputs <= shares[-1].bytes
         self._outgrows = outgrows(problem, machine.caches[-1].bytes)
+        # Bytes/s that come into L1, and whether scores were measured with vectors that come so.
+        self.outside_l1 = machine.caches[1].bandwidth if len(machine.caches) > 1 else machine.memory_bandwidth
+        self.scored_from_l2 = not self.access.lanewise and not self.access.by_matrix
         # peak FLOP/s = pipes · lanes · 2 · clock
         self._cycle = costs.pipes * machine.lanes * 2 / machine.peak
 
@@ -138,14 +141,14 @@ class Predictor:
         if self.access.lanewise:
             longer = 1 + self.costs.sweep * sweeps(scheme)
             movement = (*movement[:1], *(longer * part for part in movement[1:]))
-        slowest = max(compute + overhead, *movement)
-        rest = compute + overhead + sum(movement) - slowest
+        core = compute + overhead
         start = self.costs.start if count > 1 and self.threads > 1 else 0.0
         exposed = self.costs.in_tiles if self.access.by_matrix else self.costs.exposed
-        seconds = slowest + exposed * rest + start
+        vectors = traffic[0].of(self.problem.vector.name) / self.outside_l1 if self.scored_from_l2 else 0.0
+        seconds = overlapped(core, movement, vectors, exposed) + start
         if self.access.by_matrix:
             seconds += self.costs.reshape * changes_of_tile(scheme) * share * self._cycle
-        late = self._late(traffic, movement, stream, slowest, exposed)
+        late = self._late(traffic, movement, stream, max(core, *movement), exposed)
         if sum(late.values()) > NOTICED * seconds:
             plans = plan_prefetches(scheme, stream)
             of_x = [piece for plan in plans for piece in plan.pieces if piece.array == "x"]
@@ -285,6 +288,17 @@ class Predictor:
 def predict(scheme: Scheme, machine: Machine, score: Score, threads: int = 1, costs: Costs = COSTS) -> Prediction:
     """The time of `scheme` with its parts. For many schemes of one problem use one `Predictor`."""
     return Predictor(scheme.problem, machine, score, threads, costs).predict(scheme)
+
+
+def overlapped(core: float, movement: Sequence[float], vectors: float, exposed: float) -> float:
+    """Seconds of parts that overlap: the longest, and a share `exposed` of the others.
+
+    vectors: what of the first part of `movement` brings vectors from L2. Scores are measured so, and `core` has what it
+    shows. So it does not show again while arithmetic goes on that the other data of that part leave uncovered.
+    """
+    slowest = max(core, *movement)
+    rest = core + sum(movement) - slowest
+    return slowest + exposed * (rest - min(vectors, max(0.0, core + vectors - movement[0])))
 
 
 def seconds_of(

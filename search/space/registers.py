@@ -18,7 +18,7 @@ from microkernels.tile.isa import isa_named
 from microkernels.tile.matrix import registers_of, runs_of
 from microkernels.tile.space import most_rows
 from search.cost.cache_conflicts import cache_conflicts, geometries
-from search.cost.predict import Predictor
+from search.cost.predict import Predictor, overlapped
 from tiling.arrays.access import access_of
 from tiling.arrays.footprint import footprint
 from tiling.problem import Problem
@@ -112,20 +112,19 @@ def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, i
     first = geometries(machine, predictor.threads)[:1]
     dims = (*reversed(problem.row_dims), problem.vector_dim)
     timed: dict[tuple[int, ...], tuple[float, float]] = {}
-    outside = machine.caches[1].bandwidth if len(machine.caches) > 1 else machine.memory_bandwidth
 
-    def streamed(sizes: tuple[int, ...]) -> float:
-        """Bytes of x and of the weights that one visit to the tile of these sizes reads."""
+    def streamed(sizes: tuple[int, ...]) -> tuple[float, float]:
+        """Bytes of the weights, and of these and x, that one visit to the tile of these sizes reads."""
         weights = problem.reduction_length * sizes[-1] * machine.lanes * access.bytes_of(problem.vector)
         rows = single | dict(zip(dims[:-1], sizes))
         if access.lanewise:
             summed = {dim: problem.extents[dim] for dim in problem.reductions}
             tile = rows | summed | {problem.vector_dim: sizes[-1] * machine.lanes}
-            return weights + footprint(problem, problem.broadcast, tile, first[0].line)
+            return weights, weights + footprint(problem, problem.broadcast, tile, first[0].line)
         conflicts = cache_conflicts(problem, problem.broadcast, rows, first)
         x = problem.broadcast
         row_bytes = first[0].line if conflicts.reached[0] > first[0].ways else access.bytes_of(x) * max(1, x.reach)
-        return weights + problem.reduction_length * prod(sizes[:-1]) * row_bytes
+        return weights, weights + problem.reduction_length * prod(sizes[:-1]) * row_bytes
 
     def speed(sizes: tuple[int, ...]) -> tuple[float, float]:
         """Seconds of one visit to the tile of these sizes over `dims`, and its microkernel's score.
@@ -136,8 +135,9 @@ def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, i
         if sizes not in timed:
             kernel, score = predictor.kernel(fixed | dict(zip(dims, sizes)))
             core = predictor.tile_seconds(kernel, score, steps) + predictor.tile_overhead(kernel, steps, last, 1)
-            moving = streamed(sizes) / outside
-            timed[sizes] = (max(core, moving) + predictor.costs.exposed * min(core, moving), score)
+            weights, moving = (moved / predictor.outside_l1 for moved in streamed(sizes))
+            scored = weights if predictor.scored_from_l2 else 0.0
+            timed[sizes] = (overlapped(core, (moving,), scored, predictor.costs.exposed), score)
         return timed[sizes]
 
     def fits(sizes: tuple[int, ...]) -> bool:
