@@ -43,6 +43,19 @@ def test_large_arrays_come_before_they_are_needed():
     assert aimed == {s.cursor for s in statements(after) if isinstance(s, Advance)}
 
 
+def test_a_piece_that_would_leave_l2_before_its_turn_is_not_prefetched():
+    """Rows of 70 KB. Cores whose vectors have 8 lanes mostly have an L2 of 512 KB, those with 16 one of 1 to 2 MB."""
+    problem = conv2d(c=128, h=136, w=136, k=64, r=1, s=1)
+
+    def asked(rows, lanes):
+        text = f"T(h,{136 // rows}) T(k,{32 // lanes}) T(h,{rows}) T(w,34) S(y) T(c,128) U(w,4) U(k,2) V(k,{lanes})"
+        (plan,) = plan_prefetches(parse(problem, text))
+        return [(piece.array, piece.elements) for piece in plan.pieces]
+
+    assert asked(2, 8) == asked(2, 16) == [("x", 2 * 136 * 128)]
+    assert asked(8, 8) == [] and asked(8, 16) == [("x", 8 * 136 * 128)]
+
+
 def test_a_panel_is_aimed_at_by_the_loop_that_goes_to_the_next():
     """Weights change with n, and m stands outside: the next panel is that of n + 4."""
     with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):

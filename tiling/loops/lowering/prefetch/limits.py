@@ -11,8 +11,12 @@ from tiling.problem import Problem
 from tiling.tensor import Tensor
 
 # Bytes. Cores with AVX-512 have an L2 of 1 to 2 MiB; these are half of the smallest and of the largest. Fewer weights,
-# or a smaller x, stay in L2 anyway. The first lines of a larger piece would leave L2 before their turn.
-FEW_WEIGHTS, LARGEST_PIECE, SMALL_X = 1 << 19, 1 << 20, 1 << 20
+# or a smaller x, stay in L2 anyway.
+FEW_WEIGHTS, SMALL_X = 1 << 19, 1 << 20
+# Bytes of a piece, at most: half of the largest L2 of cores with AVX-512, half of the 512 KiB that most others have.
+# The first lines of a larger one would leave L2 before their turn, and drive out what tiles read meanwhile: on a Zen 3
+# with a piece of 544 KB one scheme of yolo9000:Y5 reaches 45 % of the peak, without it 63 (decision 016).
+LARGEST_PIECE, LARGEST_OF_SHORT_VECTORS, SHORT_VECTOR = 1 << 20, 1 << 18, 8
 # Bytes of the largest L1 of a core with AVX-512. `python -m bench.prefetch` on Sapphire Rapids, with and without the
 # prefetch: 1.05 times the speed for mobilenet:M9 and resnet18:R10, 1.03 for yolo9000:Y23. 4 to 24 steps are alike.
 # Panels that fit L1 lose as much by it.

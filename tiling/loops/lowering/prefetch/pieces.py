@@ -127,7 +127,9 @@ def _spread(problem: Problem, tile: Around, array: str, place: int, elements: in
     tiles *= prod(loop.trips for loop in tile.outer[place + 1 :] if loop.dim in problem.reductions)
     a_step = elements * size / LINE / tiles / prod(loop.trips for loop in tile.inner)
     products = prod(tile.register.extents.values()) / tile.register.lanes
-    if elements * size > limits.LARGEST_PIECE or a_step * limits.MOST_A_LINE < products:
+    short = tile.register.lanes <= limits.SHORT_VECTOR
+    largest = limits.LARGEST_OF_SHORT_VECTORS if short else limits.LARGEST_PIECE
+    if elements * size > largest or a_step * limits.MOST_A_LINE < products:
         return None
     looping = [loop for loop in tile.inner if loop.trips > 1]
     every = 1
