@@ -348,9 +348,14 @@ class _Sizing:
         """Every index of a statement is a whole number inside its array, or says what counts outside."""
         for part in parts(statement.expression):
             if isinstance(part, Apply) and part.function in BITWISE:
-                met = [dtype_in(argument, self.dtypes) for argument in part.arguments]
-                if any(dtype in (*FLOATS, FRACTION) for dtype in met):
-                    raise ProgramError(f"statement {number + 1}: {part} is of a float, and must be of whole numbers")
+                for argument in part.arguments:
+                    dtype = dtype_in(argument, self.dtypes)
+                    if dtype in (*FLOATS, FRACTION):
+                        named = "a float" if dtype == FRACTION else dtype
+                        raise ProgramError(
+                            f"statement {number + 1}, {part}: {argument} is {named}, and {part.function} takes whole "
+                            "numbers"
+                        )
         for access in statement.accesses:
             where, dtype = f"statement {number + 1}, {access}", self.dtypes[access.array]
             if dtype not in FLOATS and access.outside not in (None, 0, 1):

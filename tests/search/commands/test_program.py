@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -148,9 +149,17 @@ def test_a_runtime_extent(capsys):
         (["@nowhere"], "nowhere cannot be read: No such file"),
         (["@"], "@ lacks the name of a file: write @FILE"),
         (["y[i] = sum[j] x[i+j]; z[i] = y[i+1]", "--shape", "i=3,j=2"], "statement 2, y[i + 1]: axis 0 of y has 3"),
+        (
+            ["y[i] = bitand(x[i], 3)", "--shape", "i=3"],
+            "statement 1, bitand(x[i], 3): x[i] is f32, and bitand takes whole",
+        ),
     ],
 )
-def test_what_cannot_be_computed_is_one_sentence(arguments, message, capsys):
+def test_what_cannot_be_computed_is_one_sentence_and_nothing_is_compiled(arguments, message, monkeypatch, capsys):
+    def compiling(*command, **options):
+        raise AssertionError(f"{command} was run")
+
+    monkeypatch.setattr(subprocess, "Popen", compiling)
     assert main(arguments) == 2
     printed = capsys.readouterr()
     assert printed.out == "" and message in printed.err and printed.err.count("\n") == 1

@@ -151,6 +151,19 @@ def test_an_input_is_as_long_as_runtime_extents_reach(text, wanted):
         ("x: s32; y[i] = x[i-1] else -inf", {"i": 4}, {}, "x[i - 1] else -inf: -inf is no s32, which x is made of"),
         ("x: s32; y[i] = x[i-1] else 0.5", {"i": 4}, {}, "0.5 is no s32"),
         ("x: bool; y[i] = x[i-1] else 2", {"i": 4}, {}, "2 is no bool"),
+        (
+            "y[i] = z[i]; u[i] = bitand(x[i], 3)",
+            {"i": 4},
+            {},
+            "statement 2, bitand(x[i], 3): x[i] is f32, and bitand takes",
+        ),
+        (
+            "x: s32; y[i] = 2 * shl(x[i], 0.5)",
+            {"i": 4},
+            {},
+            "statement 1, shl(x[i], 0.5): 0.5 is a float, and shl takes",
+        ),
+        ("x: bf16; y[i] = bitnot(x[i])", {"i": 4}, {}, "bitnot(x[i]): x[i] is bf16, and bitnot takes whole numbers"),
         ("y[i,j,k] = x[i,j,k]", dict.fromkeys("ijk", 1 << 20), {}, "more than any machine holds"),
     ],
 )
