@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from cpu.passes.program.bound_loops import reaching
-from tiling.loops.facts.nests import independent
-from tiling.loops.index import ZERO, Index, Range, variable
+from tiling.loops.facts.nests import independent, most_trips
+from tiling.loops.index import LANE, ZERO, Index, Range, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Apply, Body, For, If, Let, Load, Operand, Read, Register, Statement, Store
-from tiling.loops.rewrite import substituted, with_values
+from tiling.loops.rewrite import parts_of, substituted, with_values
 from tiling.loops.walk import walk, with_blocks
 
 # Vectors at once. An FMA takes 4 cycles on today's CPUs and one or two begin in each: four to eight keep them busy, and
@@ -54,14 +55,16 @@ class _Jamming:
     threads: int
     ranges: Mapping[str, Range]
 
-    def body(self, body: Body) -> Body:
+    def body(self, body: Body, around: tuple[For, ...] = ()) -> Body:
+        """The block inside these loops."""
         found: list[Statement] = []
         for statement in body:
-            loops = self.loops(statement) if isinstance(statement, For) else None
-            found += loops or (with_blocks(statement, self.body),)
+            loops = self.loops(statement, around) if isinstance(statement, For) else None
+            inside = (*around, statement) if isinstance(statement, For) else around
+            found += loops or (with_blocks(statement, partial(self.body, around=inside)),)
         return tuple(found)
 
-    def loops(self, loop: For) -> Body | None:
+    def loops(self, loop: For, around: tuple[For, ...]) -> Body | None:
         """The loop over several vectors, and one over what is left; None where there is nothing to gain."""
         if loop.kind != "serial" or loop.step != self.lanes or not is_known(loop, self.ranges) or not independent(loop):
             return None
@@ -71,12 +74,25 @@ class _Jamming:
         if not sums or not all(isinstance(s, (Alloc, For, Store, Let, Read)) for s in inner):
             return None
         vectors = (loop.stop - loop.start).within(self.ranges)[1] // self.lanes
-        wide = loop.start.is_constant and loop.stop.is_constant and _only_read(inner)
+        wide = loop.start.is_constant and loop.stop.is_constant and (_only_read(inner) or self.read_once(inner, around))
         count = self.run(vectors) if wide and vectors > MOST else min(MOST, vectors)
         if count < 2:
             return None
         copies = [Jammed(loop.name, number, self.lanes, names_inside(whole)) for number in range(count)]
         return in_runs(loop, together(whole, copies), loop.body, count * self.lanes)
+
+    def read_once(self, inside: list[Statement], around: tuple[For, ...]) -> bool:
+        """Whether a vector only sums products, and reads elements that no other iteration of the loops around reads."""
+        loops = [loop for loop in inside if isinstance(loop, For) and loop.kind == "serial"]
+        values = [s.value for loop in loops for s in walk(loop.body) if isinstance(s, Store)]
+        parts = [part for value in values for part in parts_of(value)]
+        functions = {part.function for part in parts if isinstance(part, Apply)}
+        loads = [part for part in parts if isinstance(part, Load)]
+        if not _is_one_sum(inside) or not functions <= {"add", "mul"}:
+            return False
+        vectors = [load for load in loads if load.at != (LANE,) and any("lane" in index.names() for index in load.at)]
+        rows = {loop.name for loop in around if most_trips(loop, self.ranges) > 1}
+        return len(vectors) == 1 and rows <= {name for index in vectors[0].at for name in index.names()}
 
     def run(self, vectors: int) -> int:
         """How many vectors to take at once: if possible in runs of equal length, and equally many for each thread."""
@@ -90,9 +106,12 @@ def _only_read(inside: list[Statement]) -> bool:
     """Whether a vector only sums elements that it reads, with one sum, so that one register is enough for it."""
     values = [s.value for loop in inside if isinstance(loop, For) for s in loop.body if isinstance(s, Store)]
     sums = [value for value in values if isinstance(value, Apply) and value.function in SUMS]
-    plain = sum(isinstance(s, Alloc) for s in inside) == 1 and all(isinstance(s, (Alloc, For, Store)) for s in inside)
     summed = (value.arguments for value in sums)
-    return plain and bool(sums) and all(isinstance(part, Load) for parts in summed for part in parts)
+    return _is_one_sum(inside) and bool(sums) and all(isinstance(part, Load) for parts in summed for part in parts)
+
+
+def _is_one_sum(inside: list[Statement]) -> bool:
+    return sum(isinstance(s, Alloc) for s in inside) == 1 and all(isinstance(s, (Alloc, For, Store)) for s in inside)
 
 
 def is_known(loop: For, ranges: Mapping[str, Range]) -> bool:

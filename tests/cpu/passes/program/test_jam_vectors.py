@@ -27,7 +27,10 @@ COLUMNS = "y[j] = sum[i] x[i,j]"
         (COLUMNS, 48 * 16, AVX512F, 2, 12),  # three runs would be two and one
         ("y[j] = max[i] x[i,j]", 256, AVX512F, 1, 16),
         ("y[j] = sum[i] exp(x[i,j])", 256, AVX512F, 1, 4),
-        ("y[j] = sum[i] x[i,j] * z[i]", 256, AVX512F, 1, 4),
+        ("y[j] = sum[i] x[i,j] * z[i]", 256, AVX512F, 1, 16),
+        ("y[j] = sum[i] x[i,j] * z[i]", 256, AVX2, 1, 8),
+        ("y[k,j] = sum[i] x[i,j] * z[i] * k", 256, AVX512F, 1, 4),  # all k read the same vectors
+        ("y[k,j] = sum[i] exp(x[i,j]) * z[i]", 256, AVX512F, 1, 4),
     ],
 )
 def test_runs_are_as_wide_as_registers_and_threads_allow(text, columns, isa, threads, wanted):
@@ -41,7 +44,7 @@ def test_a_runtime_extent_may_be_short():
 
 def _sums(text, columns, isa, threads):
     shapes = {"x": (20, columns)} | ({"z": (20,)} if "z[" in text else {})
-    return _widest(sized(read(text), {}, shapes), isa, threads)
+    return _widest(sized(read(text), {"k": 4} if "k" in text else {}, shapes), isa, threads)
 
 
 def _widest(program, isa, threads):
