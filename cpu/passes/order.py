@@ -40,6 +40,7 @@ from cpu.passes.program.jam_vectors import jam_vectors
 from cpu.passes.program.lanes.braid_rows import braid_rows
 from cpu.passes.program.lanes.claim_lines import claim_lines
 from cpu.passes.program.lanes.peel_tails import peel_tails
+from cpu.passes.program.lanes.prefetch_next_rows import prefetch_next_rows
 from cpu.passes.program.lanes.split_lanes import split_lanes
 from cpu.passes.program.lanes.store_columns import store_columns
 from cpu.passes.program.lanes.transpose_reads import transpose_reads
@@ -249,6 +250,11 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
     Pass("bound loops", lambda kernel, facts: bound_loops(kernel, facts.isa.lanes)),
     Pass("peel tails", lambda kernel, facts: peel_tails(kernel)),
     Pass("claim lines", lambda kernel, facts: claim_lines(kernel)),
+    Pass(
+        "prefetch next rows",
+        lambda kernel, facts: prefetch_next_rows(kernel),
+        lambda facts: facts.isa.registers <= 16,
+    ),
     Pass("place rows", lambda kernel, facts: place_rows(kernel)),
     Pass("store columns", lambda kernel, facts: store_columns(kernel, facts.isa.lanes)),
     Pass("braid rows", lambda kernel, facts: braid_rows(kernel, facts.isa.lanes)),

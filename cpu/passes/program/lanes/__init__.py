@@ -7,6 +7,8 @@ Read in this order:
     transpose_reads  columns, a block of rows at a time
     peel_tails       last vectors that are not whole
     claim_lines      prefetches lines of long outputs before they are written
+    prefetch_next_rows
+                     prefetches rows that are read next while one is stored
     store_columns    columns that are only copied
     braid_rows       a few rows that are only copied, side by side
     vectors          lanes as vector instructions
