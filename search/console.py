@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import runpy
 import sys
-from importlib.metadata import PackageNotFoundError, version
 
 from cpu.runtime.output import OutputError, readers_may_leave, write
+from cpu.runtime.version import VERSION
 from tiling.choices import meant
 
 # For each word after `tilewright`: the module that it runs, and a line of help.
@@ -33,7 +33,7 @@ def main() -> int:
     if word in ("-h", "--help"):
         return told(_usage())
     if word == "--version":
-        return told(f"tilewright {_version()}")
+        return told(f"tilewright {VERSION}")
     print(
         f"tilewright has no command {word[:40]!r}{meant(word, COMMANDS)}; there are {', '.join(COMMANDS)}",
         file=sys.stderr,
@@ -55,10 +55,3 @@ def told(text: str) -> int:
 def _usage() -> str:
     lines = [f"  {name:<13} {what}" for name, (_, what) in COMMANDS.items()]
     return "\n".join(["usage: tilewright COMMAND …  (COMMAND --help says more; --version)", "", *lines])
-
-
-def _version() -> str:
-    try:
-        return version("tilewright")
-    except PackageNotFoundError:
-        return "unreleased"

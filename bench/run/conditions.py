@@ -15,7 +15,7 @@ from bench.peers import PEERS
 from bench.report.results import Conditions
 from bench.run.layers import ROUNDS, TURN_SECONDS
 from bench.run.targets.table import TARGETS
-from cpu.codegen.emit import VERSION
+from cpu.runtime.version import VERSION
 from search.evaluator.cpu.backend import CpuBackend
 from search.evaluator.gpu.cuda import CudaBackend
 from search.tuner import store

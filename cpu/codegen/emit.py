@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from math import prod
 from typing import Any
 
@@ -25,6 +24,7 @@ from cpu.codegen.pack import pack_lines
 from cpu.codegen.winograd import facts, packed_floats, winograd_forms_of, winograd_packing_forms_of
 from cpu.passes.forms import packing_forms, product_forms
 from cpu.runtime.numbers import ELEMENTS
+from cpu.runtime.version import VERSION
 from microkernels.tile.estimate import loads_per_step
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
@@ -43,11 +43,6 @@ from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Tile
 from tiling.text.shapes import canonical
 from tiling.text.symbol import symbol_of as problem_symbol
-
-try:
-    VERSION = version("tilewright")
-except PackageNotFoundError:
-    VERSION = "unreleased"
 
 
 @dataclass(frozen=True)

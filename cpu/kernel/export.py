@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol, TypedDict, get_type_hints
 
 from cpu.codegen.arrays import elements_of
-from cpu.codegen.emit import VERSION, Source, symbol_of
+from cpu.codegen.emit import Source, symbol_of
 from cpu.codegen.epilogue import may_be_output
 from cpu.codegen.frame.call import meanwhile
 from cpu.codegen.frame.example import example
@@ -25,6 +25,7 @@ from cpu.codegen.frame.header import call_parameters, kernel_header
 from cpu.runtime.compiler.library import compiled
 from cpu.runtime.compiler.toolchain import BASE_FLAGS, GCC_FLAGS
 from cpu.runtime.taken_names import is_taken
+from cpu.runtime.version import VERSION
 from microkernels.tile.isa import isa_named
 from tiling.problem import Problem
 from tiling.rewrite.winograd.algorithm import Winograd

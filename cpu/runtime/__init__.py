@@ -6,6 +6,8 @@ In its rooms, and in this folder:
     machine/     what this CPU is, and how fast it is
     processes/   functions run in child processes
     numbers      the number formats of arrays
+    frames       the frames of generated files
+    version      the version that generated files and commands name
     saved_files  reads the files of saved programs, and tells who else may have written them
     taken_names  the names that C, C++ or a C library takes
     team         the C text before a team of OpenMP threads

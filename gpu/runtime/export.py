@@ -9,13 +9,15 @@ from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 
+from cpu.runtime.frames import frames
+from cpu.runtime.version import VERSION
 from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.copies.tensor_map import MAP_TYPES, WRONG_BIT, WRONG_DRIVER, WRONG_WORD
-from gpu.codegen.files import TEMPLATES, VERSION
 from gpu.codegen.loops.copier import with_copier
 from gpu.codegen.program import Source
 from gpu.runtime.compiler.compile import Cubin, compile_cubin, cuda_text
 
+LAUNCHERS = frames(Path(__file__).with_name("templates"))
 _ALIGNMENT = 256  # bytes, of each part of a kernel's own memory; cuMemAlloc aligns the whole so
 
 
@@ -46,7 +48,7 @@ def launcher(source: Source, architecture: str) -> dict[str, str]:
     """The header and the C file that load and launch a kernel, by file name."""
     context = _context(source) | {"architecture": architecture}
     return {
-        f"{source.symbol}{end}": TEMPLATES.get_template(template).render(context)
+        f"{source.symbol}{end}": LAUNCHERS.get_template(template).render(context)
         for end, template in ((".h", "launch.h.j2"), ("_launch.c", "launch.c.j2"))
     }
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from math import prod
 
-from gpu.codegen.files import TEMPLATES, VERSION
+from cpu.runtime.version import VERSION
 from gpu.codegen.loops.launches import Launch, ProgramText
 from gpu.runtime.compiler.nvrtc import CompilerMissing
 from gpu.runtime.compiler.program import compile_program, program_cuda_text
+from gpu.runtime.export import LAUNCHERS
 from tiling.loops.buffer import Buffer
 from tiling.loops.c_text import number
 from tiling.program.dtypes import WIDTH
@@ -30,7 +31,7 @@ def program_files(program: ProgramText, about: str, architecture: str) -> dict[s
         return files
     context = _context(program) | {"about": about, "architecture": architecture}
     for end, template in ((".h", "program.h.j2"), ("_launch.c", "program.c.j2")):
-        files[f"{program.symbol}{end}"] = TEMPLATES.get_template(template).render(context).encode()
+        files[f"{program.symbol}{end}"] = LAUNCHERS.get_template(template).render(context).encode()
     return files
 
 

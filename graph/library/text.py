@@ -15,9 +15,8 @@ from hashlib import sha256
 from math import prod
 from pathlib import Path
 
-import jinja2
-
 from cpu.runtime.compiler.toolchain import BASE_FLAGS, GCC_FLAGS
+from cpu.runtime.frames import frames
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.taken_names import is_taken
 from cpu.runtime.team import TEAM
@@ -31,15 +30,7 @@ from tiling.dtypes.formats import FLOATS, FORMATS
 from tiling.problem import Problem
 from tiling.program.infer import Array, Sized
 
-_TEMPLATES = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
-    block_start_string="/*%",
-    block_end_string="%*/",
-    trim_blocks=True,
-    lstrip_blocks=True,
-    undefined=jinja2.StrictUndefined,
-    keep_trailing_newline=True,
-)
+_TEMPLATES = frames(Path(__file__).with_name("templates"))
 
 
 # What the example fills inputs with: whole numbers with 0 and 1, which indices, tokens and masks may be;

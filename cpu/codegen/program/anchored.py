@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from cpu.codegen.emit import VERSION, Source
+from cpu.codegen.emit import Source
 from cpu.codegen.frame.call import OR_OUTSIDE, Call, Gives, call_text
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.frame.remarks import about_team
@@ -21,6 +21,7 @@ from cpu.codegen.print import Printer
 from cpu.codegen.program.emit import ProgramSource
 from cpu.codegen.program.names import with_c_names
 from cpu.runtime.numbers import ELEMENTS
+from cpu.runtime.version import VERSION
 from microkernels.tile.isa import isa_named
 from tiling.loops.index import constant
 from tiling.loops.language import LINE

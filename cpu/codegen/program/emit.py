@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import reduce
 
 from cpu.codegen import vector_functions
-from cpu.codegen.emit import VERSION
 from cpu.codegen.frame.call import OR_OUTSIDE, Call, Gives, call_text
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.frame.header import about_extents
@@ -24,6 +23,7 @@ from cpu.codegen.program.print import FIRST, ProgramPrinter
 from cpu.passes.forms import program_forms
 from cpu.passes.order import VECTORS
 from cpu.passes.program.lanes.instructions import OUTSIDE
+from cpu.runtime.version import VERSION
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from microkernels.tile.lanes import lanes_definition

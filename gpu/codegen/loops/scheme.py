@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cpu.runtime.version import VERSION
 from gpu.codegen.copies.tensor_map import check_windows
-from gpu.codegen.files import VERSION
 from gpu.codegen.loops.emit import emit_launch
 from gpu.codegen.loops.maps import tensor_maps
 from gpu.codegen.program import Source

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cpu.codegen.emit import VERSION, emit
+from cpu.codegen.emit import emit
 from cpu.runtime.machine.host import host
 from cpu.runtime.plural import plural
+from cpu.runtime.version import VERSION
 from microkernels.tile.isa import isa_named, lacking
 from search.evaluator.interface.protocol import Details
 from search.space.candidates import Knowledge, predicted

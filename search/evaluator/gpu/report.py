@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cpu.runtime.plural import plural
-from gpu.codegen.files import VERSION
+from cpu.runtime.version import VERSION
 from gpu.codegen.pipeline.reading import is_pipeline, pipeline_of
 from gpu.codegen.program import Source
 from gpu.model.devices import Device

@@ -7,11 +7,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from cpu.codegen.program.emit import VERSION, emit
+from cpu.codegen.program.emit import emit
 from cpu.kernel.program import build_program
 from cpu.passes.program import bind_tasks
 from cpu.reference.programs import evaluate, rounded
 from cpu.runtime.numbers import ELEMENTS
+from cpu.runtime.version import VERSION
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
 from tests.support.golden import check_golden
 from tests.support.kernels.cases import ON_EVERY_ISA
