@@ -19,7 +19,7 @@ from itertools import takewhile
 
 from cpu.passes.control.share_threads import FIRST_THREAD
 from tiling.loops.facts.spans import Spans, overlap, spans_of
-from tiling.loops.facts.writes import Effects, effects_of, loaded_from, shown_by, stored_to, with_memory
+from tiling.loops.facts.writes import Touched, loaded_from, shown_by, stored_to, touched, with_memory
 from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import THREAD, Alloc, Barrier, Body, Decide, For, If, Seen, Statement
 from tiling.loops.walk import bodies, walk
@@ -31,16 +31,16 @@ def place_barriers(kernel: Kernel) -> Kernel:
     """The kernel of one thread of a team, with the barriers that it needs. A kernel of one thread alone needs none."""
     if not any(THREAD in index.names() for loop in _loops(kernel) for index in (loop.start, loop.stop)):
         return kernel
-    effects = effects_of(kernel.functions)
+    stored, loaded = touched(kernel.functions, stored_to), touched(kernel.functions, loaded_from)
     shared = frozenset(s.buffer.name for s in walk(kernel.body) if isinstance(s, Alloc) and _is_shared(s))
     arrays = frozenset(buffer.name for buffer in kernel.arrays)
-    placed, _ = _Team(effects, shared | arrays, shown_by(kernel.body)).body(kernel.body, frozenset())
+    placed, _ = _Team(stored, loaded, shared | arrays, shown_by(kernel.body)).body(kernel.body, frozenset())
 
     def of(function: Function) -> Function:
         if THREAD not in function.numbers:
             return function
         views = frozenset(view for view, _ in function.views)
-        body, _ = _Team(effects, views, shown_by(function.body)).body(function.body, frozenset())
+        body, _ = _Team(stored, loaded, views, shown_by(function.body)).body(function.body, frozenset())
         return replace(function, body=body)
 
     return replace(kernel, body=placed, functions=tuple(map(of, kernel.functions)))
@@ -83,9 +83,12 @@ _Accesses = frozenset[_Access]
 
 @dataclass(frozen=True)
 class _Team:
-    """effects: what each function does. shared: the arrays that all threads see. shown: the memory of each name."""
+    """stored, loaded: the views that functions store to, and read. shared: the arrays that all threads see. shown: the
+    memory of each name.
+    """
 
-    effects: Effects
+    stored: Touched
+    loaded: Touched
     shared: frozenset[str]
     shown: Mapping[str, set[str]]
 
@@ -129,7 +132,7 @@ class _Team:
         """What a statement does to arrays that all threads see, by itself or in the functions that it calls."""
         alone = isinstance(statement, If) and statement.conditions == (FIRST_THREAD,)
         block = (statement,)
-        written, read = stored_to(block, self.effects), loaded_from(block, self.effects)
+        written, read = stored_to(block, self.stored), loaded_from(block, self.loaded)
         for writes, names in ((True, written), (False, read)):
             arrays = with_memory(names, self.shown) & self.shared
             yield from (_Access(array, writes, alone) for array in arrays)

@@ -7,8 +7,7 @@ So this instruction writes to y. A function writes through its views, and each c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import compress
 from types import MappingProxyType
@@ -34,53 +33,39 @@ from tiling.loops.machines import Arrive, Await, Copy, CopyBox, Open, StoreBox, 
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
 
-
-@dataclass(frozen=True)
-class Effect:
-    """For each view of a function: whether the function, or one that it calls, reads there and writes there.
-
-    reads is empty where nobody asked.
-    """
-
-    reads: tuple[bool, ...]
-    writes: tuple[bool, ...]
-
-
-Effects = Mapping[str, Effect]  # by the names of functions
-_NONE: Effects = MappingProxyType({})  # of a block that calls none
+# For each function, by its name, and each of its views: whether the function, or one that it calls, touches it there.
+Touched = Mapping[str, tuple[bool, ...]]
+_NONE: Touched = MappingProxyType({})  # of a block that calls none
 
 
 def written(kernel: Kernel) -> set[str]:
     """The arrays that a kernel and its functions write to, and the buffers in between."""
-    effects = effects_of(kernel.functions, reads=False)  # an eighth of an emission's time goes to both
-    found = with_memory(stored_to(kernel.body, effects), shown_by(kernel.body))
+    stored = touched(kernel.functions, stored_to)
+    found = with_memory(stored_to(kernel.body, stored), shown_by(kernel.body))
     for function in kernel.functions:
-        found |= {array for _, array in compress(function.views, effects[function.name].writes)}
+        found |= {array for _, array in compress(function.views, stored[function.name])}
     return found
 
 
-def effects_of(functions: Iterable[Function], reads: bool = True) -> Effects:
-    """What each function does. reads: look for what it reads too, which takes longer."""
+def touched(functions: Iterable[Function], way: Callable[[Body, Touched], Iterator[str]]) -> Touched:
+    """Which of their views functions touch in a way: `stored_to` or `loaded_from`."""
     named = {function.name: function for function in functions}
-    found: dict[str, Effect] = {}
+    found: dict[str, tuple[bool, ...]] = {}
 
     def add(function: Function) -> None:
         for name in {s.function for s in walk(function.body) if isinstance(s, Call)} - set(found):
             add(named[name])
-        shown = shown_by(function.body)
-        read = with_memory(loaded_from(function.body, found), shown) if reads else set()
-        stored = with_memory(stored_to(function.body, found), shown)
-        views = [view for view, _ in function.views]
-        found[function.name] = Effect(tuple(v in read for v in views if reads), tuple(v in stored for v in views))
+        memory = with_memory(way(function.body, found), shown_by(function.body))
+        found[function.name] = tuple(view in memory for view, _ in function.views)
 
-    for function in functions:
+    for function in named.values():
         if function.name not in found:
             add(function)
     return found
 
 
-def stored_to(body: Body, effects: Effects = _NONE) -> Iterator[str]:
-    """The names of what the statements of a block store to. effects: what the functions that they call do."""
+def stored_to(body: Body, stored: Touched = _NONE) -> Iterator[str]:
+    """The names of what the statements of a block store to. stored: what the functions that they call do."""
     for statement in walk(body):
         if isinstance(statement, Store):
             yield statement.buffer
@@ -91,15 +76,17 @@ def stored_to(body: Body, effects: Effects = _NONE) -> Iterator[str]:
         elif isinstance(statement, Take):
             yield statement.counter.buffer
         elif isinstance(statement, Do):
-            stored = _operands_stored_to(statement.invoke.instruction)
+            targets = _operands_stored_to(statement.invoke.instruction)
             operands = statement.invoke.operands
-            yield from (place.buffer for name, place in operands if name in stored and isinstance(place, Address))
+            yield from (place.buffer for name, place in operands if name in targets and isinstance(place, Address))
         elif isinstance(statement, Call):
-            yield from (place.buffer for place in compress(statement.views, effects[statement.function].writes))
+            yield from (place.buffer for place in compress(statement.views, stored[statement.function]))
 
 
-def loaded_from(body: Body, effects: Effects = _NONE) -> Iterator[str]:
-    """The names of what the statements of a block read. Prefetches read nothing."""
+def loaded_from(body: Body, loaded: Touched = _NONE) -> Iterator[str]:
+    """The names of what the statements of a block read. Prefetches read nothing. loaded: what the functions that they
+    call read.
+    """
     for statement in walk(body):
         if isinstance(statement, (Copy, CopyBox, StoreBox)):
             yield statement.source.buffer
@@ -108,7 +95,7 @@ def loaded_from(body: Body, effects: Effects = _NONE) -> Iterator[str]:
         elif isinstance(statement, Take):
             yield statement.counter.buffer
         elif isinstance(statement, Call):
-            yield from (place.buffer for place in compress(statement.views, effects[statement.function].reads))
+            yield from (place.buffer for place in compress(statement.views, loaded[statement.function]))
         elif isinstance(statement, (Store, Let, Set, Read, Do)):
             for operand in operands_of(statement):
                 yield from _loaded_from(operand)
@@ -119,8 +106,8 @@ def _loaded_from(operand: Operand) -> Iterator[str]:
         if isinstance(part, Load):
             yield part.buffer
         elif isinstance(part, Invoke):
-            loaded = _operands_loaded_from(part.instruction)
-            yield from (place.buffer for name, place in part.operands if name in loaded and isinstance(place, Address))
+            sources = _operands_loaded_from(part.instruction)
+            yield from (place.buffer for name, place in part.operands if name in sources and isinstance(place, Address))
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,7 @@
 import pytest
 
 from tiling.loops.buffer import Buffer
-from tiling.loops.facts.writes import effects_of, written
+from tiling.loops.facts.writes import loaded_from, stored_to, touched, written
 from tiling.loops.index import LANE, ZERO, constant
 from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import Address, Alloc, Call, Do, For, Instruction, Invoke, Load, Number, Seen, Store, View
@@ -55,8 +55,8 @@ def test_a_function_that_a_function_calls_writes_to_what_each_call_shows():
     kernel = Kernel((X, Y, Z), calls, (inner, between))
     assert written(kernel) & {"X", "Y", "Z"} == {"Y", "Z"}
     # Whichever stands first.
-    effect = effects_of((between, inner))["between"]
-    assert (effect.reads, effect.writes) == ((True, False), (False, True))
+    assert touched((between, inner), loaded_from)["between"] == (True, False)
+    assert touched((between, inner), stored_to)["between"] == (False, True)
 
 
 def test_memory_that_is_seen_otherwise_is_written_to():
