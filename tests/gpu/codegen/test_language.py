@@ -73,18 +73,18 @@ WHOLE = "T(n,8)@block S(c) T(k,2) S(a, 3) S(b, 3) T(m,2)@warp T(n,2)@warp U(k,2)
     ("text", "message"),
     [
         ("T(m,64) T(n,512) T(k,64)", "ends with a matrix instruction"),
-        (WHOLE.replace("U(k,2)", "U(k,4)").replace("k16)", "k8)"), "for f16 are m16n8k16, m64n64k16"),
+        (WHOLE.replace("U(k,2)", "U(k,4)").replace("k16)", "k8)"), "matrix instruction for f16 is m16n8k16"),
         ("S(c) T(k,2) S(a, 3) S(b, 3) T(m,8)@warp T(n,8)@warp U(k,2) U(n,4) M(n16m8k16)", "names rows"),
         (WHOLE.replace("S(c) ", ""), r"S\(c\) is missing"),
-        (WHOLE.replace("S(a, 3) ", ""), "stages both inputs"),
+        (WHOLE.replace("S(a, 3) ", ""), r"S\(a\) is missing: matrix instructions take both inputs"),
         (WHOLE.replace("S(b, 3)", "S(b, 2)"), "share a ring"),
         (WHOLE.replace(", 3)", ")"), "at least 2 stages"),
         (WHOLE.replace("T(k,2)", "T(k,1) T(k,2)"), "has one loop over k"),
-        (WHOLE.replace("T(m,2)@warp", "T(m,2)@lane"), "T.m,2.@lane: out of place"),
+        (WHOLE.replace("T(m,2)@warp", "T(m,2)@lane"), "T.m,2.@lane: the lanes of a warp share a matrix instruction"),
         (WHOLE.replace("T(n,2)@warp", "T(n,8)@warp").replace("U(n,4)", "U(n,1)"), "even factor"),
         (
             WHOLE.replace("T(n,8)@block ", "").replace("T(n,2)@warp", "T(n,32)@warp").replace("U(n,4)", "U(n,2)"),
-            "at most 1024",
+            "a block has at most 32 warps",
         ),
     ],
 )

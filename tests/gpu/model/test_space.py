@@ -83,7 +83,7 @@ def test_a_sample_of_schedules_is_exact_and_free_of_bank_conflicts(problem):
 def test_limits_are_said_in_a_sentence():
     deep = product_scheme(LARGE, warps=(2, 4), unrolled=(4, 8, 4), depth=6)
     assert limits(deep, A100) == "needs 294912 bytes of shared memory, a block on A100 has at most 166912"
-    assert "out of place" in limits(parse(LARGE, deep.text.replace("@warp", "@lane")), A100)
+    assert "lanes of a warp share" in limits(parse(LARGE, deep.text.replace("@warp", "@lane")), A100)
     wide = product_scheme(LARGE, unrolled=(4, 16, 2))
     assert limits(wide, A100) == "needs about 352 registers a thread, there are 255"
     many = product_scheme(LARGE, warps=(4, 4), unrolled=(4, 8, 2))

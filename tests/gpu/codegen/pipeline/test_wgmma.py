@@ -20,7 +20,8 @@ from tiling.text.notation import parse
 
 H200 = DEVICES["H200"]
 PRODUCT = matmul(m=200, n=100, k=300, dtype="f16", transpose_b=True)
-TF32 = matmul(m=200, n=100, k=300, dtype="tf32", transpose_b=True)
+TF32, TF32_ROWS = (matmul(m=200, n=100, k=k, dtype="tf32", transpose_b=True) for k in (300, 301))
+BOXES = matmul(m=200, n=104, k=304, dtype="f16", transpose_b=True)
 CONV = conv2d(n=2, c=16, h=9, w=9, k=40, r=3, s=3, padding=1, dtype="bf16", filters="krsc")
 
 
@@ -105,10 +106,12 @@ def test_mistakes_across_the_depth_are_found(old, new):
 @pytest.mark.parametrize(
     ("problem", "old", "new", "message"),
     [
-        (PRODUCT, "S(a, 4) S(b, 4)", "S(a, 2) S(b, 2)", "use at least 3"),
-        (PRODUCT, "T(k,5)", "T(k,10)", "use U.k,4. U.n,1."),
-        (PRODUCT, "@warpgroup", "@warp", "out of place"),
-        (TF32, "@block", "@block", r"M.m64n64k8.: wgmma cuts tf32 off .* TMA copies round it: .*M.m16n8k8."),
+        (PRODUCT, "S(a, 4) S(b, 4)", "S(a, 2) S(b, 2)", "use 3$"),
+        (BOXES, "S(a, 4) S(b, 4)", "S(a, 2) S(b, 2)", "has 3 stages or more"),
+        (PRODUCT, "T(k,5)", "T(k,10)", "use U.k,4."),
+        (PRODUCT, "@warpgroup", "@warp", "T@warpgroup is missing"),
+        (TF32, "@block", "@block", "of 16-bit numbers"),
+        (TF32_ROWS, "@block", "@block", r"M.m64n64k8.: wgmma cuts tf32 off .* TMA copies round it, .*M.m16n8k8."),
     ],
 )
 def test_schemes_that_wgmma_cannot_run(problem, old, new, message):
