@@ -55,6 +55,7 @@ from gpu.passes.warpgroups.kinds import (
     blocks_of_cluster,
     has_clusters,
     is_of_warpgroups,
+    stores_boxes,
     threads_copy,
 )
 from gpu.passes.warpgroups.load_residual import load_residual
@@ -62,7 +63,7 @@ from gpu.passes.warpgroups.multiply_beside import multiply_beside
 from gpu.passes.warpgroups.multiply_warpgroups import multiply_warpgroups
 from gpu.passes.warpgroups.share_copies import share_copies
 from gpu.passes.warpgroups.specialise_warps import specialise_warps
-from gpu.passes.warpgroups.store_boxes import store_boxes, stores_boxes
+from gpu.passes.warpgroups.store_boxes import store_boxes
 from gpu.passes.warpgroups.take_turns import take_turns
 from tiling.loops.kernel import Kernel
 from tiling.loops.lowering.lower import lower_scheme

@@ -18,7 +18,7 @@ from gpu.passes.facts.workers import LAUNCHED, cluster_of, launches
 from gpu.passes.matrices.share_sums import COUNTS
 from gpu.passes.memory.allocate_shared import shared_bytes, step_bytes
 from gpu.passes.order import scheme_forms
-from gpu.passes.warpgroups.kinds import has_clusters
+from gpu.passes.warpgroups.kinds import has_clusters, loads_points
 from tiling.loops.language import Alloc
 from tiling.loops.lowering.show import show
 from tiling.loops.machines import CopyBox
@@ -41,7 +41,7 @@ def emit_scheme(scheme: Scheme) -> Source:
     (loop,) = launches(kernel)
     problem, symbol = scheme.problem, symbol_of(scheme.problem)
     matrices = isinstance(scheme.specifiers[-1], Matrix)
-    blocks = blocks_of(loop, shared_bytes(loop)) if matrices else 1
+    blocks = blocks_of(loop, shared_bytes(loop), loads_points(scheme)) if matrices else 1
     launch, lines = emit_launch(kernel, loop, symbol, blocks)
     if launch.shared_bytes > MOST_SHARED:
         raise SchemeError(

@@ -5,5 +5,4 @@ Read in this order:
     instructions  the matrix instructions, and task maps that say which lane holds which element
     stages        tiles, stages and workers of a pipeline
     reading       reads a scheme as a pipeline, or raises SchemeError with the reason
-    residual      the TMA copy of an epilogue's array that has the output's layout, z in `relu(y + b + z)`
 """

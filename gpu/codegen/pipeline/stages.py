@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from gpu.codegen.pipeline.instructions import CHUNK, Instruction
-from gpu.codegen.pipeline.residual import BARRIER_BYTES, loads_points, residual_of
-from gpu.limits.hopper import ROW_BYTES
+from gpu.limits.hopper import LOAD_REGISTERS, OTHER_REGISTERS, ROW_BYTES
 from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS, WARP, blocks_at_once
+from gpu.passes.rows.place_rows import ALIGNED
+from gpu.passes.warpgroups.kinds import loads_points, residual_of, stores_boxes
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.rewrite.aligned import with_aligned_rows
@@ -30,12 +31,7 @@ _GATHER_REGISTERS = 40
 MOST_UNROLLED = 8  # copies of one input by a thread in a step
 _PIXEL_REGISTERS = 2  # for the place of the pixel of each of these copies in a convolution; from ptxas's counts
 _SPLIT_K_REGISTERS = 80  # for partial sums that are loaded from other blocks, several at a time
-# Beside the sums of a TMA pipeline, where wgmma reads tiles that another warp copies: NVRTC 13.0 takes 22 to 40.
-# Passes count fewer to tell ptxas how many blocks fit (`gpu/passes/facts/registers.py`).
-_TMA_REGISTERS = 40
-_LOAD_REGISTERS = 16  # for what threads load at each point that they store: without them they spill up to 148 bytes
-STORE_BYTES = 2 * 16 * 128  # a warp's two buffers of 16 rows of the output, in a TMA pipeline
-_BARRIER_BYTES = 8  # of an mbarrier
+_BOX_BYTES = 16 * ROW_BYTES  # a box of 16 rows by which a warp stores its sums, in a TMA pipeline
 
 
 @dataclass(frozen=True)
@@ -171,10 +167,19 @@ class Pipeline:
         ring = self.depth * sum(self.tile_bytes)
         if not self.tma:
             return ring
-        takers = self.taker_map.workers
-        warp = STORE_BYTES + (BARRIER_BYTES if residual_of(self.problem) else 0)
-        barriers = 2 * self.depth + (takers if takers > 1 else 0)
-        return ring + self.consumers // WARP * warp + barriers * _BARRIER_BYTES
+        warps, takers = self.consumers // WARP, self.taker_map.workers
+        buffers = warps * self._buffers
+        # Mbarriers: of stages that are full or empty, of takers, of buffers that an array comes to. Then what each warp
+        # knows of a shared sum.
+        counts = [self.depth, self.depth, takers if takers > 1 else 0, buffers if residual_of(self.scheme) else 0]
+        counts.append(warps if self.split_k > 1 else 0)
+        return ring + buffers * _BOX_BYTES + sum(-(-8 * count // ALIGNED) * ALIGNED for count in counts)
+
+    @property
+    def _buffers(self) -> int:
+        """Buffers of a warp for boxes of its sums."""
+        boxes = WARP * self.accumulators * DTYPE_BYTES[self.problem.output_dtype] // _BOX_BYTES
+        return (1 if boxes == 1 and self.split_k > 1 else 2) if stores_boxes(self.scheme) else 0
 
     @property
     def accumulators(self) -> int:
@@ -191,7 +196,7 @@ class Pipeline:
     def registers(self) -> int:
         """Registers of a thread, about, in multiples of eight: for its sums, its fragments and the rest."""
         if self.tma:
-            return self.accumulators + _TMA_REGISTERS + _LOAD_REGISTERS * loads_points(self.problem)
+            return self.accumulators + OTHER_REGISTERS + LOAD_REGISTERS * loads_points(self.scheme)
         return self._registers_with(1 + self.preloads)
 
     def _registers_with(self, parts: int) -> int:
@@ -212,11 +217,7 @@ class Pipeline:
 
     @property
     def blocks_at_once(self) -> int:
-        """Blocks that a multiprocessor has registers and shared memory for, as the model counts.
-
-        For clusters it counts more registers than passes do, and buffers also for rows that TMA cannot store. So the
-        text may tell ptxas a larger number.
-        """
+        """Blocks that a multiprocessor has registers and shared memory for."""
         return blocks_at_once(self.threads, self.registers, self.shared_bytes)
 
     def read(self, side: int) -> Tensor:

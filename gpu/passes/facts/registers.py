@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
+from gpu.limits.hopper import LOAD_REGISTERS, OTHER_REGISTERS
 from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS, blocks_at_once
 from gpu.passes.facts.reading import elements
 from gpu.passes.facts.rings import STAGE
 from gpu.passes.facts.workers import MEMBER, WORKERS, threads_of
 from tiling.loops.buffer import Buffer
-from tiling.loops.facts.writes import stored_to
-from tiling.loops.language import Address, Alloc, Body, Condition, Do, For, Inside, Load, Statement, Store
-from tiling.loops.machines import Beside, Copy, StoreBox
-from tiling.loops.rewrite import operands_of, parts_of
+from tiling.loops.language import Address, Alloc, Body, Condition, Do, For, Inside, Statement, Store
+from tiling.loops.machines import Beside, Copy
 from tiling.loops.walk import walk
 
 PARTS = "parts"  # the axis of registers that hold all parts of a step; two parts are needed at once
 # What a thread needs besides sums and words: addresses, conditions, counters. ptxas has the last word.
 _OTHERS = 48
-# The same where a warp of its own copies, and wgmma reads the tiles: NVRTC 13.0 takes 22 to 26 beside the sums, and
-# up to 40 for shared sums and copied inputs. The model's price is that (`gpu/codegen/pipeline/stages.py`).
-_OTHERS_BESIDE = 32
-_LOADED = 16  # for what a thread loads at each point of the output; without them it spills
 _COPYING = 40  # for what a thread copies itself
 _PLACE, _MOST_PLACES = 2, 8  # for each pixel that a thread copies from only where it lies on the image
 
@@ -39,25 +34,19 @@ def held(buffer: Buffer) -> int:
     return each // parts * min(2, parts)
 
 
-def blocks_of(launch: For, shared_bytes: int) -> int:
-    """Blocks of a launch that a multiprocessor has registers and shared memory for: the number that ptxas is told."""
+def blocks_of(launch: For, shared_bytes: int, loads_points: bool) -> int:
+    """Blocks of a launch that a multiprocessor has registers and shared memory for: the number that ptxas is told.
+
+    loads_points: whether threads load a number of an array at each point of a box that the copy engine stores.
+    """
     threads = threads_of(launch)
     buffers = [s.buffer for s in walk(launch.body) if isinstance(s, Alloc)]
     tiles = {buffer.name: buffer for buffer in buffers if buffer.memory == "shared"}
     needed = sum(held(b) for b in buffers if b.memory == "registers" and MEMBER in b.axes)
     copied_beside = any(isinstance(s, Beside) for s in walk(launch.body))
-    needed += _OTHERS_BESIDE if copied_beside else _OTHERS + staging(launch.body, tiles, threads)
-    needed += _LOADED * _loads_points(launch.body)
+    needed += OTHER_REGISTERS if copied_beside else _OTHERS + staging(launch.body, tiles, threads)
+    needed += LOAD_REGISTERS * loads_points
     return blocks_at_once(threads, needed, shared_bytes)
-
-
-def _loads_points(body: Body) -> bool:
-    """Whether lanes that leave boxes for the copy engine load a number of an array in memory at each point."""
-    if not any(isinstance(s, StoreBox) for s in walk(body)):
-        return False
-    own = {s.buffer.name for s in walk(body) if isinstance(s, Alloc)} | set(stored_to(body))
-    read = (part for s in walk(body) if isinstance(s, (Do, Store)) for o in operands_of(s) for part in parts_of(o))
-    return any(isinstance(part, (Load, Address)) and part.buffer not in own and len(part.at) > 1 for part in read)
 
 
 def staging(body: Body, tiles: Mapping[str, Buffer], threads: int) -> int:

@@ -1,9 +1,14 @@
 """Which kind of kernel a scheme has that ends with a warpgroup's matrix instruction.
 
-is_of_warpgroups(scheme) -> bool     whether it ends with one
-has_clusters(scheme) -> bool         whether clusters of blocks take its tiles in turns
-as_read(scheme) -> Scheme            the scheme of what the copy engine reads
-threads_copy(scheme) -> bool         whether all threads copy its tiles, not a warp by boxes
+    is_of_warpgroups(scheme) -> bool     whether it ends with one
+    has_clusters(scheme) -> bool         whether clusters of blocks take its tiles in turns
+    as_read(scheme) -> Scheme            the scheme of what the copy engine reads
+    threads_copy(scheme) -> bool         whether all threads copy its tiles, not a warp by boxes
+    stores_boxes(scheme) -> bool         whether warps leave their sums in boxes that the copy engine stores
+    residual_of(scheme) -> Tensor, None  what the copy engine brings to these boxes, z in `relu(y + b + z)`
+    loads_points(scheme) -> bool         whether threads load a number of some other array at each point of a box
+
+The list of passes asks these, and the model.
 """
 
 from __future__ import annotations
@@ -51,6 +56,29 @@ def threads_copy(scheme: Scheme) -> bool:
     boxes = _are_pixels(problem, rows, depth) or _is_of_boxes(problem.broadcast, rows, depth, problem.dtype)
     boxes = boxes and _is_of_boxes(problem.vector, columns, depth, problem.dtype)
     return not boxes or any(loops(s, "block") and s.dim in problem.reductions for s in scheme.specifiers)
+
+
+def stores_boxes(scheme: Scheme) -> bool:
+    """Whether warps store boxes: blocks go on with another tile, and the copy engine stores such rows."""
+    problem = scheme.problem
+    return is_of_warpgroups(scheme) and has_clusters(scheme) and _is_aligned(problem.output, problem.output_dtype)
+
+
+def residual_of(scheme: Scheme) -> Tensor | None:
+    """The first array of the epilogue that lies as the output does: the copy engine brings it to where boxes are stored
+    from. Threads load the others.
+    """
+    problem = scheme.problem
+    alike = (array for array in problem.epilogue_arrays if array.indices == problem.output.indices)
+    return next(alike, None) if stores_boxes(scheme) else None
+
+
+def loads_points(scheme: Scheme) -> bool:
+    """Whether threads load a number of some array at each point that they leave in a box."""
+    problem, residual = scheme.problem, residual_of(scheme)
+    rows = set(problem.row_dims)
+    others = (array for array in problem.epilogue_arrays if array != residual)
+    return stores_boxes(scheme) and any(problem.vector_dim in a.dims and a.dims & rows for a in others)
 
 
 def _is_of_boxes(tensor: Tensor, dim: str, depth: str, dtype: str) -> bool:

@@ -45,7 +45,6 @@ from gpu.passes.facts.rings import steps_of
 from gpu.passes.facts.workers import A_WARP, MEMBER, WARP, WARPS_OF_BLOCK
 from gpu.passes.matrices.multiply_matrices import PAIR
 from gpu.passes.warpgroups.store_boxes import (
-    BUFFERS,
     HALF,
     OUTPUT,
     buffer_of,
@@ -76,12 +75,10 @@ def load_residual(kernel: Kernel, scheme: Scheme) -> Kernel:
         return kernel
     load = _residual(found, buffers)
     assert load is not None
-    warps = next(b.shape[0] for b in buffers.values() if b.name == _box(found).source.buffer)
-    turn = turn_of(kernel, scheme)
-    # A tile of one box alternates between two buffers only where each turn stores its tile.
-    used = BUFFERS if _boxes(found) > 1 or (turn is not None and _chosen(found) is None) else 1
-    loaded = Buffer(free_name(_LOADED, touched(kernel.body)), (warps * used,), ("box",), MBARRIER, "shared")
-    return replace(kernel, body=_Residual(load, loaded, used, buffers, turn).body(kernel.body))
+    warps, of_warp, *_ = buffers[_box(found).source.buffer].shape
+    loaded = Buffer(free_name(_LOADED, touched(kernel.body)), (warps * of_warp,), ("box",), MBARRIER, "shared")
+    residual = _Residual(load, loaded, of_warp, buffers, turn_of(kernel, scheme))
+    return replace(kernel, body=residual.body(kernel.body))
 
 
 def _is_storing(statement: Statement) -> bool:
@@ -133,13 +130,13 @@ def _residual(warp: Statement, buffers: Mapping[str, Buffer]) -> Load | None:
 
 @dataclass(frozen=True)
 class _Residual:
-    """load: what reads the array. loaded: the mbarriers of all warps. used: how many buffers of a warp, with a mbarrier
-    each, boxes come to. turn: how many tiles a warp has had before.
+    """load: what reads the array. loaded: the mbarriers of all warps, one a buffer. of_warp: how many buffers a
+    warp has. turn: how many tiles it has had before.
     """
 
     load: Load
     loaded: Buffer
-    used: int
+    of_warp: int
     buffers: Mapping[str, Buffer]
     turn: Index | None
 
@@ -185,17 +182,17 @@ class _Warp:
     @property
     def counted(self) -> int:
         """How many of them turns count."""
-        return counted(self.boxes, _chosen(self.warp) is None)
+        return counted(self.boxes, _chosen(self.warp) is None, self.residual.of_warp)
 
     def buffer(self, number: Index) -> Index:
-        return buffer_of(number, self.counted, self.residual.turn)
+        return buffer_of(number, self.counted, self.residual.turn, self.residual.of_warp)
 
     def barrier(self, number: Index) -> Address:
-        return self.residual.place(variable(WARP) * self.residual.used + self.buffer(number))
+        return self.residual.place(variable(WARP) * self.residual.of_warp + self.buffer(number))
 
     def phase(self, number: Index) -> Index:
         """How often the buffer of a box was filled before."""
-        return of_all(number, self.counted, self.residual.turn) // BUFFERS
+        return of_all(number, self.counted, self.residual.turn) // self.residual.of_warp
 
     def copied(self, number: Index) -> Body:
         """Brings a box of the array by its number."""
@@ -212,7 +209,9 @@ class _Warp:
     def first(self) -> For:
         """The boxes of the first stores."""
         before = (WaitStores(0),) if self.residual.turn is not None else ()
-        copies = tuple(s for number in range(min(BUFFERS, self.boxes)) for s in self.copied(constant(number)))
+        copies = tuple(
+            s for number in range(min(self.residual.of_warp, self.boxes)) for s in self.copied(constant(number))
+        )
         return A_WARP.each((*before, *copies), 1)
 
     def ahead(self) -> Body:
@@ -223,7 +222,7 @@ class _Warp:
     @property
     def absent(self) -> range:
         """The numbers of boxes that turns count though no tile has them, in buffers that other boxes come to."""
-        return range(max(self.boxes, BUFFERS), self.counted)
+        return range(max(self.boxes, self.residual.of_warp), self.counted)
 
     def ended(self, numbers: Iterable[int]) -> Body:
         """Ends a phase for each box that does not come, since turns count it."""
@@ -241,12 +240,12 @@ class _Warp:
             return Load(here.buffer, here.at) if operand == self.residual.load else None
 
         kept = tuple(_unguarded(with_values(each, near), here.buffer) for each in lanes.body)
-        number = number_of_box(columns, rows)
-        later = number + BUFFERS
+        number, of_warp = number_of_box(columns, rows), self.residual.of_warp
+        later = number + of_warp
         more = (If((Inside(later, None, self.boxes),), (WaitStores(0), *self.copied(later))),)
         steps = (
             replace(lanes, body=(Await(self.barrier(number), self.phase(number)), *kept)),
-            replace(store, body=(*store.body, *(more if self.boxes > BUFFERS else ()))),
+            replace(store, body=(*store.body, *(more if self.boxes > of_warp else ()))),
         )
         inside = replace(columns, body=(replace(rows, body=steps),))
         choice = _chosen(self.warp)

@@ -40,8 +40,7 @@ from gpu.passes.facts.reading import WIDTH, free_name, loads_of, touched
 from gpu.passes.facts.rings import TURN, is_turn, steps_of
 from gpu.passes.facts.workers import A_WARP, MEMBER, THREADS_OF_WARP, WARP, WARPS_OF_BLOCK, takers_of
 from gpu.passes.matrices.multiply_matrices import PAIR
-from gpu.passes.warpgroups.instructions import CHUNK_BYTES, SHOW
-from gpu.passes.warpgroups.kinds import has_clusters, is_of_warpgroups
+from gpu.passes.warpgroups.instructions import SHOW
 from gpu.passes.warpgroups.multiply_warpgroups import do
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, variable
@@ -55,17 +54,7 @@ from tiling.scheme.specifiers import Matrix
 
 OUTPUT, HALF = "Y", "half"
 BOX_ROWS = 16  # of a warp, in a matrix instruction
-BUFFERS = 2  # of each warp
-
-
-def stores_boxes(scheme: Scheme) -> bool:
-    """Whether warps store boxes: blocks go on with another tile, and the copy engine stores such rows."""
-    problem = scheme.problem
-    return (
-        is_of_warpgroups(scheme)
-        and has_clusters(scheme)
-        and problem.output.shape[-1] * WIDTH[problem.output_dtype] % CHUNK_BYTES == 0
-    )
+_BUFFERS = 2  # of each warp that stores several boxes
 
 
 def turn_of(kernel: Kernel, scheme: Scheme) -> Index | None:
@@ -79,16 +68,16 @@ def number_of_box(columns: For, rows: For) -> Index:
     return variable(columns.name) // columns.step * steps_of(rows) + variable(rows.name) // rows.step
 
 
-def buffer_of(number: Index, boxes: int, turn: Index | None) -> Index:
+def buffer_of(number: Index, boxes: int, turn: Index | None, buffers: int) -> Index:
     """Which of a warp's buffers a box goes through: all boxes of all tiles take turns. boxes: how many a tile has."""
-    return (of_all(number, boxes, turn) if boxes % BUFFERS else number) % BUFFERS
+    return (of_all(number, boxes, turn) if boxes % buffers else number) % buffers
 
 
-def counted(boxes: int, every: bool) -> int:
+def counted(boxes: int, every: bool, buffers: int) -> int:
     """How many boxes of a tile turns count. every: whether all tiles are stored. If not, no turn tells which buffer the
     box before went through, so each tile begins with the first one.
     """
-    return boxes if every else boxes + boxes % BUFFERS
+    return boxes if every else -(-boxes // buffers) * buffers
 
 
 def of_all(number: Index, boxes: int, turn: Index | None) -> Index:
@@ -103,13 +92,22 @@ def store_boxes(kernel: Kernel, scheme: Scheme) -> Kernel:
     rows, columns, _ = matrix.factors
     (output,) = (b for b in kernel.arrays if b.name == OUTPUT)
     (warps,) = {s.warps for s in walk(kernel.body) if isinstance(s, Beside)}
-    shape = (warps, BUFFERS, BOX_ROWS, ROW_BYTES // WIDTH[output.dtype])
+    turn, width = turn_of(kernel, scheme), ROW_BYTES // WIDTH[output.dtype]
+    shape = (warps, _buffers(kernel.body, turn, width), BOX_ROWS, width)
     name = free_name(f"{OUTPUT}_box", touched(kernel.body))
     buffer = Buffer(name, shape, (WARP, "turn", *output.axes[-2:]), output.dtype, "shared")
-    boxes = _Boxes(
-        output, len(rows), free_name(f"{columns}_box", touched(kernel.body)), buffer, turn_of(kernel, scheme)
-    )
+    boxes = _Boxes(output, len(rows), free_name(f"{columns}_box", touched(kernel.body)), buffer, turn)
     return replace(kernel, body=boxes.body(kernel.body))
+
+
+def _buffers(body: Body, turn: Index | None, width: int) -> int:
+    """How many buffers a warp has. Boxes of tiles of one box take turns only where every tile is stored."""
+    warps = next(s for s in walk(body) if _is_storing(s))
+    assert isinstance(warps, For)
+    every = turn is not None and not any(isinstance(s, If) for s in warps.body)
+    lanes = next(s for s in walk(warps.body) if isinstance(s, For) and s.kind == THREADS_OF_WARP and _stores(s))
+    (rows, _, columns, _), _ = _nest(lanes)
+    return _BUFFERS if every or steps_of(rows) * steps_of(replace(columns, step=width)) > 1 else 1
 
 
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ class _Boxes:
         for statement in block:
             if isinstance(statement, Alloc) and statement.buffer.dtype == MBARRIER and Alloc(self.buffer) not in found:
                 found.append(Alloc(self.buffer))
-            if self.is_storing(statement):
+            if _is_storing(statement):
                 assert isinstance(statement, For)
                 statement = replace(statement, body=self.of_warp(statement.body))
             else:
@@ -142,24 +140,16 @@ class _Boxes:
                 found += self.waiting(statement)
         return tuple(found)
 
-    def is_storing(self, statement: Statement) -> bool:
-        """Whether a statement is the loop over warps that store."""
-        return isinstance(statement, For) and statement.kind == WARPS_OF_BLOCK and self.stores(statement)
-
     def waiting(self, turns: Statement) -> Body:
         """After all turns each warp waits until its last boxes are stored."""
         boxed = (s for s in walk((turns,)) if isinstance(s, For) and s.kind == WARPS_OF_BLOCK and has_box(s))
         return tuple(replace(warp, body=(A_WARP.each((WaitStores(0),), 1),)) for warp in boxed)
 
-    def stores(self, statement: Statement) -> bool:
-        """Whether a statement stores outputs."""
-        return any(isinstance(s, Store) and s.buffer == self.output.name for s in walk((statement,)))
-
     def of_warp(self, body: Body, every: bool = True) -> Body:
         """What a warp does with its sums, in boxes. every: whether it stores those of every tile."""
         found: list[Statement] = []
         for statement in body:
-            if isinstance(statement, For) and statement.kind == THREADS_OF_WARP and self.stores(statement):
+            if isinstance(statement, For) and statement.kind == THREADS_OF_WARP and _stores(statement):
                 found.append(self.in_boxes(statement, every))
             elif isinstance(statement, If):
                 found.append(replace(statement, body=self.of_warp(statement.body, every=False)))
@@ -173,14 +163,15 @@ class _Boxes:
         rows, half, columns, pair = loops
         store = inside.body[0] if isinstance(inside, If) else inside
         assert isinstance(store, Store) and (half.name, pair.name) == (HALF, PAIR)
-        width = self.buffer.shape[-1]
+        _, buffers, _, width = self.buffer.shape
         first = {MEMBER: ZERO, half.name: ZERO, pair.name: ZERO}
         begin = tuple(index.replaced({**first, columns.name: variable(self.name)}) for index in store.at)
         boxes = replace(columns, name=self.name, step=width)
         count = steps_of(boxes) * steps_of(rows)
-        turn = buffer_of(number_of_box(boxes, rows), counted(count, every), self.turn)
+        of_tile = counted(count, every, buffers)
+        turn = buffer_of(number_of_box(boxes, rows), of_tile, self.turn, buffers)
         # The box before may have gone through the same buffer where it was an odd one of another tile.
-        pending = 0 if count < counted(count, every) else BUFFERS - 1
+        pending = 0 if count < of_tile else buffers - 1
         column = store.at[-1] - store.at[-1].replaced({**first, columns.name: ZERO}) - variable(self.name)
         here = (variable(WARP), turn, variable(MEMBER) // 4 + variable(HALF) * 8, column)
         kept: Statement = Store(self.buffer.name, here, store.value)
@@ -198,6 +189,16 @@ class _Boxes:
             A_WARP.each((stored,), 1),
         )
         return replace(boxes, body=(replace(rows, body=steps),))
+
+
+def _is_storing(statement: Statement) -> bool:
+    """Whether a statement is the loop over warps that store."""
+    return isinstance(statement, For) and statement.kind == WARPS_OF_BLOCK and _stores(statement)
+
+
+def _stores(statement: Statement) -> bool:
+    """Whether a statement stores outputs."""
+    return any(isinstance(s, Store) and s.buffer == OUTPUT for s in walk((statement,)))
 
 
 def has_box(statement: Statement) -> bool:

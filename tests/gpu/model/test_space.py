@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES, device_named
 from gpu.model.predict import predict, rank
@@ -89,6 +90,23 @@ def test_limits_are_said_in_a_sentence():
     many = product_scheme(LARGE, warps=(4, 4), unrolled=(4, 8, 2))
     assert "registers for each of 512 threads, a multiprocessor of A100 has 65536" in limits(many, A100)
     assert all(not limits(scheme, A100) for scheme in candidates(LARGE, A100))
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        matmul(m=4096, n=4096, k=4096, dtype="f16", transpose_b=True),
+        fused(matmul(m=512, n=512, k=4096, dtype="f16", transpose_b=True), "relu(y + b + z)"),
+        fused(matmul(m=512, n=512, k=4096, dtype="tf32", transpose_b=True), "y + z*q[m,n]"),
+        matmul(m=1001, n=999, k=2039, dtype="bf16", transpose_a=True),
+    ],
+    ids=str,
+)
+def test_a_cluster_takes_as_much_of_a_multiprocessor_as_its_text_says(problem):
+    found = [pipeline for pipeline in map(pipeline_of, candidates(problem, H200)) if pipeline.tma]
+    for pipeline in found[::7]:
+        source = emit_scheme(pipeline.scheme)
+        assert (pipeline.shared_bytes, pipeline.blocks_at_once) == (source.shared_bytes, source.persistent)
 
 
 def test_candidates_depend_on_the_device():

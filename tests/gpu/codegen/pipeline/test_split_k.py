@@ -35,6 +35,7 @@ PRODUCT = matmul(m=70, n=40, k=500, dtype="f16")
 CONV = conv2d(c=24, h=9, w=9, k=40, r=3, s=3, padding=1, dtype="bf16", filters="krsc")
 TALL = matmul(m=200, n=136, k=504, dtype="f16", transpose_b=True)
 WIDE = conv2d(c=136, h=9, w=9, k=40, r=3, s=3, padding=1, dtype="bf16", filters="krsc")
+ONE_BOX = fused(matmul(m=500, n=64, k=520, dtype="f16", transpose_b=True), "relu(y + z)")
 LONG = matmul(m=256, n=256, k=8192, dtype="bf16")
 DEEP = conv2d(c=512, h=7, w=7, k=512, r=3, s=3, padding=1, dtype="f16", filters="krsc")
 
@@ -79,6 +80,7 @@ def split_tma(scheme, **parts):
         split_tma(tma_scheme(fused(WIDE, "max(y, z) + b")), r=3, c=2),
         split_tma(tma_scheme(WIDE, cluster=(2, 1)), r=3, s=3),
         split_tma(tma_scheme(fused(product(m=1200, n=64, k=520), "relu(y + z)"), rows=3), k=3),  # three boxes a tile
+        split_tma(tma_scheme(ONE_BOX), k=3),
     ],
     ids=lambda scheme: scheme.text[:60],
 )
@@ -86,6 +88,14 @@ def test_products_and_convolutions_are_exact(scheme):
     pipeline = pipeline_of(scheme)
     assert pipeline.split_k > 1 and pipeline.grid == pipeline.split_k * pipeline.tiles
     check_on_twin(scheme, seeds=(1, 2, 3))
+
+
+def test_a_tile_of_one_box_has_one_buffer_of_each_warp():
+    """Nobody else may read it when the next tile comes."""
+    source = emit_scheme(split_tma(tma_scheme(ONE_BOX), k=3))
+    assert "(Y_box + 1024 * warp)" in source.text and source.text.count("mbarrier_init(shared_address(loaded") == 4
+    assert source.text.count("tma_wait_read(0)") == 2  # before z comes, and at the end
+    assert not survives(replace(source, text=source.text.replace("tma_wait_read(0)", "tma_wait_read(1)", 1)), range(8))
 
 
 def test_no_index_leaves_the_sums():
