@@ -32,6 +32,7 @@ from gpu.passes.steps.fill_ahead import fill_ahead
 from gpu.passes.steps.keep_loops import keep_loops
 from gpu.passes.steps.load_ahead import load_ahead
 from gpu.passes.steps.load_first import load_first
+from gpu.passes.steps.state_parities import state_parities
 from gpu.passes.steps.unroll_copies import unroll_copies
 from gpu.passes.threads.bind_blocks import bind_blocks
 from gpu.passes.threads.bind_clusters import bind_clusters
@@ -169,6 +170,7 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
     Pass("place barriers", lambda kernel, _: place_barriers(kernel)),
     Pass("share copies", lambda kernel, _: share_copies(kernel), _of_clusters),
+    Pass("state parities", lambda kernel, _: state_parities(kernel), _of_boxes),
     Pass("keep loops", lambda kernel, _: keep_loops(kernel), _copied),
 )
 

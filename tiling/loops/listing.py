@@ -61,6 +61,7 @@ from tiling.loops.machines import (
     Aim,
     Arrive,
     Await,
+    AwaitParity,
     Beside,
     Commit,
     Copy,
@@ -277,6 +278,8 @@ def _of_memory(statement: Statement) -> str:
             return f"arrive at {_operand(barrier)}, expect {size} bytes"
         case Await(barrier, phase):
             return f"wait for phase {phase} of {_operand(barrier)}"
+        case AwaitParity(barrier, parity):
+            return f"wait for parity {parity} of {_operand(barrier)}"
         case Take(name, counter, count):
             return f"{name} = how often {_place(counter.buffer, counter.at)} was taken before, of {count} times"
         case Wait(pending):

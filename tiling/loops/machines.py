@@ -176,6 +176,14 @@ class Await(OfMachine):
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitParity(OfMachine):
+    """Waits until the phase of an mbarrier that ended last has this parity, 0 or 1: all that hardware knows of it."""
+
+    barrier: Address
+    parity: Index
+
+
+@dataclass(frozen=True, slots=True)
 class Beside(OfMachine):
     """The first `warps` warps of a block run `body`; those behind them run `otherwise` meanwhile.
 

@@ -41,7 +41,7 @@ from tiling.loops.language import (
     Value,
     View,
 )
-from tiling.loops.machines import Aim, Arrive, Await, Copy, CopyBox, Open, StoreBox, Take
+from tiling.loops.machines import Aim, Arrive, Await, AwaitParity, Copy, CopyBox, Open, StoreBox, Take
 from tiling.loops.walk import inside, walk, with_blocks
 
 Kind = TypeVar("Kind", bound=Operand)  # an address stays an address, a value becomes another value
@@ -100,7 +100,7 @@ def with_own_values(statement: Statement, change: ChangeOperand) -> Statement:
     if isinstance(statement, StoreBox):
         target, source = (with_operands(each, change) for each in (statement.target, statement.source))
         return replace(statement, target=target, source=source)
-    if isinstance(statement, (Open, Arrive, Await)):
+    if isinstance(statement, (Open, Arrive, Await, AwaitParity)):
         return replace(statement, barrier=with_operands(statement.barrier, change))
     if isinstance(statement, Take):
         return Take(statement.name, with_operands(statement.counter, change), statement.count)
@@ -167,6 +167,8 @@ def _with_bounds(statement: Statement, change: ChangeIndex) -> Statement:
         return replace(statement, index=change(statement.index))
     if isinstance(statement, Await):
         return Await(statement.barrier, change(statement.phase))
+    if isinstance(statement, AwaitParity):
+        return AwaitParity(statement.barrier, change(statement.parity))
     if isinstance(statement, CopyBox):
         return replace(statement, windows=tuple(replace(each, tap=change(each.tap)) for each in statement.windows))
     if isinstance(statement, Move):
@@ -259,7 +261,7 @@ def operands_of(statement: Statement) -> tuple[Operand, ...]:
         return statement.target, statement.source
     if isinstance(statement, CopyBox):
         return statement.target, statement.source, statement.barrier
-    if isinstance(statement, (Open, Arrive, Await)):
+    if isinstance(statement, (Open, Arrive, Await, AwaitParity)):
         return (statement.barrier,)
     if isinstance(statement, Take):
         return (statement.counter,)

@@ -42,7 +42,19 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.machines import Arrive, Await, Beside, Commit, Copy, CopyBox, Open, StoreBox, Take, Wait, WaitStores
+from tiling.loops.machines import (
+    Arrive,
+    AwaitParity,
+    Beside,
+    Commit,
+    Copy,
+    CopyBox,
+    Open,
+    StoreBox,
+    Take,
+    Wait,
+    WaitStores,
+)
 
 _BARRIERS = {
     "block": ["cluster_arrive();", "cluster_wait();"],
@@ -117,8 +129,7 @@ class GpuPrinter:
                 return [f"mbarrier_arrive_at({self.shared(barrier)}, {number(rank)});"]
             case Arrive(barrier, size):
                 return [f"mbarrier_expect({self.shared(barrier)}, {size});"]
-            case Await(barrier, phase):  # the hardware knows whether a phase is even or odd
-                parity = (phase - phase.offset + phase.offset % 2) % 2
+            case AwaitParity(barrier, parity):
                 return [f"mbarrier_wait({self.shared(barrier)}, {number(parity)});"]
             case CopyBox():
                 return [self.copied_box(statement)]

@@ -28,7 +28,7 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.machines import MBARRIER, Await, Copy, CopyBox, Take
+from tiling.loops.machines import MBARRIER, Await, AwaitParity, Copy, CopyBox, Take
 from tiling.loops.quotients import joined
 from tiling.loops.rewrite import operands_of, parts_of, places
 from tiling.loops.walk import buffers_of, inside, walk
@@ -79,6 +79,8 @@ def indices_of(statement: Statement) -> Iterator[Index]:
         yield from (statement.start, statement.stop)
     elif isinstance(statement, Await):
         yield statement.phase
+    elif isinstance(statement, AwaitParity):
+        yield statement.parity
     elif isinstance(statement, CopyBox):
         yield from (each.tap for each in statement.windows)
     elif isinstance(statement, (Copy, If)):

@@ -50,7 +50,7 @@ SHARED = matmul(m=128, n=32, k=128, dtype="f16")
 PARTS = "T(k,2)@block T(m,4)@block S(c) T(k,2) S(a, 2) S(b, 2) T(m,2)@warp T(n,2)@warp U(k,2) U(n,2) M(m16n8k16)"
 WARPGROUPS = "T(m,2)@block T(n,2)@block S(c) T(k,4) S(a, 3) S(b, 3) T(m,2)@warpgroup U(k,4) M(m64n128k16)"
 IN_TURNS = "T(m,2)@cluster T(n,2)@cluster S(c) T(k,4) S(a, 3) S(b, 3) T(m,2)@warpgroup U(k,4) M(m64n128k16)"
-OF_WARPGROUPS = ("copy boxes", "multiply warpgroups", "specialise warps")
+OF_WARPGROUPS = ("copy boxes", "multiply warpgroups", "specialise warps", "state parities")
 CLUSTERS = WARPGROUPS.replace("T(m,2)@block T(n,2)@block", "T(m,2)@cluster T(n,3)@cluster T(m,2)@block")
 OF_CLUSTERS = ("bind clusters", "share copies")
 SCHEMES: dict[str, tuple[Problem, str]] = {

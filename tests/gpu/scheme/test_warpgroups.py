@@ -22,7 +22,7 @@ from tests.support.gpu.schemes import WARPGROUPS, expected, interpreted, on_twin
 from tests.support.programs.programs import lines
 from tiling.epilogue import fused
 from tiling.loops.language import Barrier, Do, If
-from tiling.loops.machines import Arrive, Await, Beside, CopyBox, Open, StoreBox, WaitStores
+from tiling.loops.machines import Arrive, AwaitParity, Beside, CopyBox, Open, StoreBox, WaitStores
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.meaning.workers import Race
 from tiling.loops.walk import walk, with_blocks
@@ -173,7 +173,7 @@ STORING = ("warpgroups in turns", "warpgroups of clusters", "warpgroups, a resid
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        *product([Barrier, Open, Arrive, Await, CopyBox], [RING, *STORING]),
+        *product([Barrier, Open, Arrive, AwaitParity, CopyBox], [RING, *STORING]),
         *product([StoreBox, WaitStores], STORING),
     ],
 )

@@ -29,7 +29,7 @@ from tiling.loops.language import (
     Store,
     View,
 )
-from tiling.loops.machines import Arrive, Await, Copy, CopyBox, Open, StoreBox, Take
+from tiling.loops.machines import Arrive, Await, AwaitParity, Copy, CopyBox, Open, StoreBox, Take
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
 
@@ -90,7 +90,7 @@ def loaded_from(body: Body, loaded: Touched = _NONE) -> Iterator[str]:
     for statement in walk(body):
         if isinstance(statement, (Copy, CopyBox, StoreBox)):
             yield statement.source.buffer
-        elif isinstance(statement, (Arrive, Await)):
+        elif isinstance(statement, (Arrive, Await, AwaitParity)):
             yield statement.barrier.buffer
         elif isinstance(statement, Take):
             yield statement.counter.buffer

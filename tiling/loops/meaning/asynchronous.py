@@ -13,6 +13,7 @@ from tiling.loops.machines import (
     Aim,
     Arrive,
     Await,
+    AwaitParity,
     Commit,
     Copy,
     CopyBox,
@@ -161,6 +162,10 @@ def _await(statement: Await, scope: Scope) -> None:
     _mbarrier(statement.barrier, scope).wait(scope.workers, statement.phase.at(scope.numbers))
 
 
+def _await_parity(statement: AwaitParity, scope: Scope) -> None:
+    _mbarrier(statement.barrier, scope).wait_for_parity(scope.workers, statement.parity.at(scope.numbers))
+
+
 def _mbarrier(address: Address, scope: Scope, rank: int | None = None) -> Mbarrier:
     """An mbarrier of this block, or of another one of its cluster."""
     array, at = scope.arrays[address.buffer], scope.at(address.at)
@@ -194,6 +199,6 @@ def _place(address: Address, scope: Scope) -> Array:
 ASYNCHRONOUS: dict[type, Callable[..., None]] = {
     **{Copy: _copy, Commit: _commit, Wait: _wait, CopyBox: _copy_box},
     **{StoreBox: _store_box, WaitStores: _wait_stores},
-    **{Open: _open, Arrive: _arrive, Await: _await},
+    **{Open: _open, Arrive: _arrive, Await: _await, AwaitParity: _await_parity},
     **{Prefetch: _prefetch, Cursors: _cursors, Aim: _aim, Advance: _advance},
 }

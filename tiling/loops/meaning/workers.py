@@ -209,7 +209,17 @@ class Mbarrier:
             workers.pause()
         if self.ended > phase + 1:
             raise Race(f"a worker waits for phase {phase} of {self.name}, which has ended {self.ended} phases")
-        for actions in self.told[: phase + 1]:
+        self._hear(workers)
+
+    def wait_for_parity(self, workers: Workers, parity: int) -> None:
+        """The worker at work goes on once the phase that ended last has a parity. In a new one it counts as odd."""
+        while self.ended % 2 == parity:
+            workers.pause()
+        self._hear(workers)
+
+    def _hear(self, workers: Workers) -> None:
+        """The worker at work sees what all did who arrived in phases that have ended."""
+        for actions in self.told[: self.ended]:
             workers.hear(actions)
 
 
