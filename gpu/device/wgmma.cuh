@@ -13,6 +13,11 @@ DEVICE void wgmma_fence(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "me
  * threads. */
 DEVICE void pin(float *sum) { asm volatile("" : "+f"(*sum) :: "memory"); }
 
+/* All threads of a warpgroup keep `count` of `from` registers, or take as many more, once others have given them. ptxas
+ * knows from the launch bounds how many there are at the beginning. */
+#define give_registers(from, count) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count))
+#define take_registers(from, count) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count))
+
 DEVICE void wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
 /* Returns once all groups of this warpgroup but the last `pending` are done. */

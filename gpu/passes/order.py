@@ -41,6 +41,7 @@ from gpu.passes.threads.bind_threads import bind_threads
 from gpu.passes.threads.combine_lanes import combine_lanes
 from gpu.passes.threads.elect_threads import elect_threads
 from gpu.passes.threads.join_launches import join_launches
+from gpu.passes.threads.move_registers import move_registers
 from gpu.passes.threads.skip_blocks import skip_blocks
 from gpu.passes.threads.split_launches import split_launches
 from gpu.passes.threads.state_conditions import state_conditions
@@ -56,6 +57,7 @@ from gpu.passes.warpgroups.kinds import (
     blocks_of_cluster,
     has_clusters,
     is_of_warpgroups,
+    moves_registers,
     stores_boxes,
     threads_copy,
 )
@@ -133,6 +135,10 @@ def _copied(scheme: Scheme) -> bool:
     return _of_warps(scheme) or _of_threads(scheme)
 
 
+def _moves_registers(scheme: Scheme) -> bool:
+    return is_of_warpgroups(scheme) and moves_registers(scheme)
+
+
 SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("compute in f32", compute_in_f32),
     Pass("bind blocks", lambda kernel, _: bind_blocks(kernel), lambda scheme: not has_clusters(scheme)),
@@ -158,6 +164,7 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("take turns", take_turns, lambda scheme: bool(takers_of(scheme))),
     Pass("store boxes", store_boxes, stores_boxes),
     Pass("load residual", load_residual, stores_boxes),
+    Pass("move registers", lambda kernel, _: move_registers(kernel), _moves_registers),
     Pass("load matrices", load_matrices, _of_warps),
     Pass("load ahead", lambda kernel, _: load_ahead(kernel), _of_warps),
     Pass("load first", lambda kernel, _: load_first(kernel), _of_warps),

@@ -51,7 +51,7 @@ struct twin_copy { unsigned to; const char *from; int bytes, inside, done; long 
 /* A wgmma under way, as one lane sees it: its sums, and the matrices of its warp, with elements of `bytes` bytes. */
 struct twin_product { float *sums; uint64_t a, b; int a_across, b_across, columns, bytes, done; long group; float (*decode)(unsigned); };
 
-enum twin_state { TWIN_READY, TWIN_AT_BARRIER, TWIN_IN_WARP, TWIN_AT_CLUSTER, TWIN_AT_MBARRIER, TWIN_DONE };
+enum twin_state { TWIN_READY, TWIN_AT_BARRIER, TWIN_IN_WARP, TWIN_AT_CLUSTER, TWIN_AT_MBARRIER, TWIN_AT_REGISTERS, TWIN_DONE };
 
 struct twin_thread {
     void *stack_pointer;
@@ -71,6 +71,7 @@ struct twin_thread {
     long tma_groups;
     int at_cluster;                  /* whether it has arrived at the cluster's barrier and not yet waited */
     unsigned cluster_turn;
+    int registers;                   /* 0: as many as at the launch */
 };
 
 /* The history of two bytes of shared memory: who wrote and read them, and between which barriers. `reader` is -2 - w
@@ -79,8 +80,8 @@ struct twin_thread {
  * yet visible to products and TMA stores. */
 struct twin_history { uint32_t write_epoch, read_epoch, write_warp_epoch, read_warp_epoch; int16_t writer, reader; uint16_t copies, products, stores; uint8_t hidden; };
 
-/* A block of the cluster that runs. Barriers divide its time into epochs. */
-struct twin_block { char *shared; struct twin_history *history; int live, at_barrier; uint32_t epoch; };
+/* A block of the cluster that runs. Barriers divide its time into epochs. `spare`: registers that no thread has. */
+struct twin_block { char *shared; struct twin_history *history; int live, at_barrier, spare; uint32_t epoch; };
 
 static struct {
     struct twin_thread *threads;
@@ -702,10 +703,23 @@ DEVICE void store_f32(void *to, float value) { twin_store(to, &value, 4, "store_
 
 /* ---- running a kernel ---- */
 
+/* At the end of a thread: all four warps of a warpgroup have set their registers to the same number, or none has. */
+static void twin_check_registers(void)
+{
+    const int self = twin_self() % twin.thread_count, first = self / 128 * 128;
+    const struct twin_thread *group = twin.current - (self - first);
+    for (int t = 0; t < 128; ++t) {
+        const int there = first + t < twin.thread_count, set = there ? group[t].registers : 0;
+        if ((there ? group[t].state == TWIN_DONE || set : twin.current->registers) && set != twin.current->registers)
+            twin_fail("not all threads of a warpgroup have set their registers to the same number");
+    }
+}
+
 static void twin_thread_main(void)
 {
     struct twin_block *block = twin_here();
     twin.body();
+    twin_check_registers();
     if (twin.leaving)
         twin.leaving();
     twin.current->state = TWIN_DONE;
@@ -736,8 +750,9 @@ static void twin_say_stuck(void)
     for (int t = 0; t < twin.cluster * twin.thread_count; ++t)
         waiting[twin.threads[t].state]++;
     snprintf(twin.report->message, sizeof twin.report->message,
-             "block %u: no thread can go on: of %d, %d wait at a barrier, %d at the cluster's, %d at an mbarrier",
-             twin.first_block, twin_live(), waiting[TWIN_AT_BARRIER], waiting[TWIN_AT_CLUSTER], waiting[TWIN_AT_MBARRIER]);
+             "block %u: no thread can go on: of %d, %d wait at a barrier, %d at the cluster's, %d at an mbarrier, %d for registers",
+             twin.first_block, twin_live(), waiting[TWIN_AT_BARRIER], waiting[TWIN_AT_CLUSTER], waiting[TWIN_AT_MBARRIER],
+             waiting[TWIN_AT_REGISTERS]);
     twin.failed = 1;
 }
 
@@ -747,7 +762,7 @@ static void twin_start_block(struct twin_block *block)
     memset(block->history, 0, (size_t)(twin.shared_bytes / 2 + 1) * sizeof *block->history);
     block->epoch = 1;                /* 0 means never */
     block->live = twin.thread_count;
-    block->at_barrier = 0;
+    block->at_barrier = block->spare = 0;
 }
 
 static void twin_run_cluster(void)
@@ -764,6 +779,7 @@ static void twin_run_cluster(void)
         thread->product_count = thread->fenced = thread->write_count = thread->at_cluster = 0;
         thread->product_groups = 0;
         thread->warp_epoch = 0;
+        thread->registers = 0;
         thread->stack_pointer = twin_prepare(twin.stacks + (size_t)t * TWIN_STACK, twin_thread_main);
     }
     twin_draw_priorities();

@@ -24,6 +24,43 @@ DEVICE void fence_proxy_async(void)
 /* Only NVRTC needs this. */
 DEVICE void pin(float *sum) { (void)sum; }
 
+/* ---- registers ---- */
+
+static void twin_set_registers(int from, int count, const char *what)
+{
+    struct twin_thread *self = twin.current;
+    struct twin_block *block = twin_here();
+    if (count % 8 || count < 24 || count > 256)
+        twin_fail("%s: %d is no multiple of 8 from 24 to 256", what, count);
+    if (from % 8 || from * twin.thread_count > 65536)
+        twin_fail("%s: the %d threads of a block do not begin with %d registers", what, twin.thread_count, from);
+    if (self->registers)
+        twin_fail("%s: the registers of this thread were set before", what);
+    while (block->spare < count - from) {
+        self->state = TWIN_AT_REGISTERS;
+        twin_yield();
+    }
+    block->spare += from - count;
+    self->registers = count;
+    for (int t = 0; t < twin.cluster * twin.thread_count; ++t)
+        if (twin.threads[t].state == TWIN_AT_REGISTERS)
+            twin.threads[t].state = TWIN_READY;
+}
+
+DEVICE void give_registers(int from, int count)
+{
+    if (count > from)
+        twin_fail("give_registers: %d of %d registers give none", count, from);
+    twin_set_registers(from, count, "give_registers");
+}
+
+DEVICE void take_registers(int from, int count)
+{
+    if (count < from)
+        twin_fail("take_registers: %d after %d registers take none", count, from);
+    twin_set_registers(from, count, "take_registers");
+}
+
 DEVICE void wgmma_fence(void) { twin.current->fenced = 1; }
 
 DEVICE uint64_t wgmma_descriptor(unsigned tile)

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from gpu.codegen.pipeline.instructions import CHUNK, Instruction
-from gpu.limits.hopper import LOAD_REGISTERS, OTHER_REGISTERS, ROW_BYTES
+from gpu.limits.hopper import LOAD_REGISTERS, OTHER_REGISTERS, ROW_BYTES, registers_at_launch
 from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS, WARP, blocks_at_once
+from gpu.passes.facts.workers import WARPS_OF_GROUP
 from gpu.passes.rows.place_rows import ALIGNED
-from gpu.passes.warpgroups.kinds import loads_points, residual_of, stores_boxes
+from gpu.passes.warpgroups.kinds import loads_points, moves_registers, residual_of, stores_boxes
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.rewrite.aligned import with_aligned_rows
@@ -132,7 +133,12 @@ class Pipeline:
 
     @property
     def threads(self) -> int:
-        return self.consumers + WARP * self.tma
+        return self.consumers + WARP * (WARPS_OF_GROUP if self._moves_registers else self.tma)
+
+    @property
+    def _moves_registers(self) -> bool:
+        """Whether those who multiply take registers of a warpgroup of which one warp copies."""
+        return self.tma and moves_registers(self.scheme)
 
     @property
     def asynchronous(self) -> bool:
@@ -194,7 +200,9 @@ class Pipeline:
 
     @property
     def registers(self) -> int:
-        """Registers of a thread, about, in multiples of eight: for its sums, its fragments and the rest."""
+        """Registers of a thread at its begin, about, in multiples of eight: for sums, fragments and the rest."""
+        if self._moves_registers:
+            return registers_at_launch(self.threads)
         if self.tma:
             return self.accumulators + OTHER_REGISTERS + LOAD_REGISTERS * loads_points(self.scheme)
         return self._registers_with(1 + self.preloads)

@@ -10,6 +10,7 @@ Read in this order:
     bind_clusters     its loops over clusters as clusters that take the tiles in turns
     state_conditions  conditions in place of flags
     bind_threads      its loops over warps and lanes as threads, which stage together
+    move_registers    registers of warps that copy for those that multiply
     skip_blocks       blocks that lie beyond an edge do nothing
     combine_lanes     the results of threads combined: across lanes, then across warps
     elect_threads     one thread where one store is enough

@@ -7,6 +7,7 @@
     stores_boxes(scheme) -> bool         whether warps leave their sums in boxes that the copy engine stores
     residual_of(scheme) -> Tensor, None  what the copy engine brings to these boxes, z in `relu(y + b + z)`
     loads_points(scheme) -> bool         whether threads load a number of some other array at each point of a box
+    moves_registers(scheme) -> bool      whether those who multiply take registers of those who copy
 
 The list of passes asks these, and the model.
 """
@@ -17,12 +18,15 @@ from dataclasses import replace
 from math import prod
 from typing import TypeGuard
 
+from gpu.limits.hopper import LOAD_REGISTERS, OTHER_REGISTERS, registers_taken
+from gpu.limits.multiprocessor import blocks_for_registers
+from gpu.passes.facts.workers import WARP_SIZE, WARPS_OF_GROUP
 from gpu.passes.warpgroups.instructions import CHUNK_BYTES, ROWS
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.rewrite.aligned import with_aligned_rows
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import Matrix, Specifier, Tile
+from tiling.scheme.specifiers import Matrix, Specifier, Tile, Unroll
 from tiling.tensor import Affine, Tensor
 
 
@@ -79,6 +83,22 @@ def loads_points(scheme: Scheme) -> bool:
     rows = set(problem.row_dims)
     others = (array for array in problem.epilogue_arrays if array != residual)
     return stores_boxes(scheme) and any(problem.vector_dim in a.dims and a.dims & rows for a in others)
+
+
+def moves_registers(scheme: Scheme) -> bool:
+    """Whether there are too few registers for all threads of clusters, and enough where those who copy give theirs."""
+    if not has_clusters(scheme):
+        return False
+    matrix, inside = scheme.specifiers[-1], scheme.specifiers[scheme.accumulators_at :]
+    assert isinstance(matrix, Matrix)
+    rows, columns, _ = matrix.factors
+    sums = prod(s.factor or 1 for s in inside if isinstance(s, Unroll) and s.dim in (rows, columns))
+    threads = WARPS_OF_GROUP * WARP_SIZE
+    sums *= matrix.factors[rows] * matrix.factors[columns] // threads
+    multiplying = threads * prod(s.trips for s in scheme.specifiers if loops(s, "warpgroup"))
+    needed = sums + OTHER_REGISTERS + LOAD_REGISTERS * loads_points(scheme)
+    few = not blocks_for_registers(multiplying + WARP_SIZE, needed)
+    return few and needed <= registers_taken(multiplying, threads)
 
 
 def _is_of_boxes(tensor: Tensor, dim: str, depth: str, dtype: str) -> bool:

@@ -65,6 +65,10 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
         fused(matmul(m=256, n=256, k=256, dtype="f16", transpose_b=True), "relu(y + bias[n] + z[m,n])"),
         IN_TURNS.replace("T(m,2)@warpgroup U(k,4)", "T(m,1)@warpgroup U(k,4) U(m,2)"),
     ),
+    "move registers": (
+        fused(matmul(m=256, n=256, k=256, dtype="f16", transpose_b=True), "y + z[m,n] * q[m,n]"),
+        IN_TURNS.replace("m64n128k16", "m64n256k16").replace("T(n,2)", "T(n,1)"),
+    ),
     "compute in f32": (matmul(m=128, n=128, k=64, dtype="f16"), TILES),
     "bind blocks": (PRODUCT, TILES),
     "bind threads": (PRODUCT, TILES),

@@ -11,7 +11,7 @@ from gpu.passes.facts.divisors import divisor
 from gpu.passes.facts.workers import launches, threads_of
 from gpu.passes.order import SCHEME, scheme_forms
 from tests.support.gpu.cases import integers
-from tests.support.gpu.schemes import SCHEMES, WARPGROUPS, expected, interpreted, scheme_of
+from tests.support.gpu.schemes import MOVING, SCHEMES, WARPGROUPS, expected, interpreted, scheme_of
 from tests.support.loops.passes import different
 from tests.support.programs.programs import lines
 from tiling.loops.index import constant, variable
@@ -40,7 +40,7 @@ def test_every_form_computes_the_same(name):
 
 def test_every_pass_changes_some_scheme():
     changed = set()
-    for name in (*SCHEMES, *WARPGROUPS):
+    for name in (*SCHEMES, *WARPGROUPS, *MOVING):
         every = list(scheme_forms(scheme_of(name)))
         changed |= {stage for (_, before), (stage, after) in pairwise(every) if before != after}
     assert changed == set(names(SCHEME)[1:])

@@ -14,11 +14,13 @@ from gpu.model.devices import DEVICES
 from gpu.model.loops import predict_loops
 from gpu.model.space import limits
 from gpu.passes.order import scheme_forms
+from gpu.passes.threads.move_registers import move_registers
 from gpu.passes.warpgroups.kinds import threads_copy
 from gpu.runtime.compiler.compile import compile_cubin
+from gpu.twin.launch import TwinError
 from tests.support.gpu.cases import integers, product_scheme, tma_scheme, wgmma_scheme
 from tests.support.gpu.compiling import needs_nvrtc
-from tests.support.gpu.schemes import WARPGROUPS, expected, interpreted, on_twin, scheme_of, survives
+from tests.support.gpu.schemes import MOVING, WARPGROUPS, expected, interpreted, on_twin, scheme_of, survives
 from tests.support.programs.programs import lines
 from tiling.epilogue import fused
 from tiling.loops.language import Barrier, Do, If
@@ -165,6 +167,53 @@ def _without(body, kind, number):
         return tuple(found)
 
     return left(body), count
+
+
+def test_that_registers_move_changes_no_result():
+    text = "T(m,1)@cluster T(n,1)@cluster S(c) T(k,1) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) M(m64n64k16)"
+    scheme = parse(matmul(m=9, n=8, k=16, dtype="f16", transpose_b=True), text)
+    kernel = dict(scheme_forms(scheme))["store boxes"]
+    moved = move_registers(kernel)
+    assert moved != kernel
+    np.testing.assert_array_equal(interpreted(scheme, moved), expected(scheme.problem, *integers(scheme.problem)))
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_those_who_multiply_take_registers_of_those_who_copy(name):
+    scheme = scheme_of(name)
+    source = emit_scheme(scheme)
+    assert source.threads == 3 * 128 and on_twin(scheme, source)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("give_registers(168, 40);", "", "for registers"),
+        ("give_registers(168, 40)", "give_registers(168, 48)", "for registers"),
+        ("take_registers(168, 232)", "take_registers(168, 240)", "for registers"),
+        ("give_registers(168, 40)", "give_registers(168, 44)", "44 is no multiple of 8"),
+        ("(168, ", "(176, ", "do not begin with 176 registers"),
+        ("give_registers", "if (warp < 9) give_registers", "not all threads of a warpgroup|for registers"),
+        ("take_registers", "if (member) take_registers", "not all threads of a warpgroup"),
+        ("take_registers(", "take_registers(168, 176); take_registers(", "were set before"),
+    ],
+)
+def test_mistakes_about_registers_are_found(old, new, said):
+    scheme = scheme_of(MOVING[1])
+    source = emit_scheme(scheme)
+    assert old in source.text
+    with pytest.raises(TwinError, match=said):
+        on_twin(scheme, replace(source, text=source.text.replace(old, new)))
+
+
+@needs_nvrtc
+def test_tiles_of_128_sums_spill_without_the_registers_of_others():
+    problem = matmul(m=4096, n=4096, k=4096, dtype="f16", transpose_b=True)
+    problem = fused(problem, "relu(y*scale + b[n] + z[m,n]*q[m,n])")
+    source = emit_scheme(tma_scheme(problem, groups=(2, 1), rows=2, columns=128, depth=4))
+    alone = re.sub(r".*_registers\(168, .*\n", "", source.text)
+    ours, other = (compile_cubin(replace(source, text=text), "sm_90a") for text in (source.text, alone))
+    assert (ours.registers, ours.spilled) == (168, 0) and other.spilled
 
 
 STORING = ("warpgroups in turns", "warpgroups of clusters", "warpgroups, a residual by boxes")

@@ -190,13 +190,28 @@ _WARPGROUPS = {
 }
 
 
+# The same of tiles that need registers of the warps that copy. The interpreter would take a minute for them.
+_MOVING = {
+    "warpgroups that take registers": (
+        fused(matmul(m=300, n=136, k=136, dtype="f16", transpose_b=True), "relu(y + b[n]) + z[m,n] * q[m,n]"),
+        "T(m,1)@cluster T(n,2)@cluster T(m,2)@block S(c) T(k,3) S(a, 3) S(b, 3) T(m,2)@warpgroup U(k,4) U(m,2) "
+        "M(m64n128k16)",
+    ),
+    "warpgroups that take turns and registers": (
+        fused(matmul(m=600, n=264, k=136, dtype="bf16", transpose_b=True), "y + z[m,n] * q[m,n]"),
+        "T(m,5)@cluster T(n,2)@cluster T(m,2)@warpgroup S(c) T(k,3) S(a, 3) S(b, 3) T(m,1)@warpgroup U(k,4) "
+        "M(m64n256k16)",
+    ),
+}
+
+
 def scheme_of(name: str) -> Scheme:
-    """One of SCHEMES or WARPGROUPS."""
-    problem, text = (_CASES | _WARPGROUPS)[name]
+    """One of SCHEMES, WARPGROUPS or MOVING."""
+    problem, text = (_CASES | _WARPGROUPS | _MOVING)[name]
     return parse(problem, text)
 
 
-SCHEMES, WARPGROUPS = tuple(_CASES), tuple(_WARPGROUPS)
+SCHEMES, WARPGROUPS, MOVING = tuple(_CASES), tuple(_WARPGROUPS), tuple(_MOVING)
 
 
 def expected(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
