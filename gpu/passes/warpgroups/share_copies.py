@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gpu.passes.facts.workers import BLOCKS, MEMBER, RANK, THREADS_OF_BLOCK, cluster_of, with_launches
+from gpu.passes.facts.workers import BLOCKS, MEMBER, RANK, cluster_of, with_launches
 from gpu.passes.warpgroups.specialise_warps import EMPTY
 from tiling.loops.index import Index, constant, variable
 from tiling.loops.kernel import Kernel
@@ -60,13 +60,18 @@ class _Sharing:
     apart: frozenset[str]
 
     def body(self, body: Body) -> Body:
-        """The block, where the blocks of a cluster know of each other."""
-        return tuple(map(self.statement, body))
+        """The block, where the blocks of a cluster know of each other: behind the opening all of them meet."""
+        found: list[Statement] = []
+        opened = False
+        for statement in body:
+            meeting = opened and isinstance(statement, Barrier)
+            found.append(Barrier(BLOCKS) if meeting else self.statement(statement))
+            opens = isinstance(statement, For) and any(isinstance(s, Open) for s in statement.body)
+            opened = opens or (opened and not meeting)
+        return tuple(found)
 
     def statement(self, statement: Statement) -> Statement:
         match statement:
-            case Barrier(kind) if kind == THREADS_OF_BLOCK:
-                return Barrier(BLOCKS)
             case Open(barrier, arrivals) if barrier.buffer == EMPTY:
                 return Open(barrier, arrivals * self.size)
             case CopyBox() if self.apart.isdisjoint(name for at in statement.source.at for name in at.names()):

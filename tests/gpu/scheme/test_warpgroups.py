@@ -13,9 +13,11 @@ from gpu.codegen.loops.scheme import emit_scheme
 from gpu.model.devices import DEVICES
 from gpu.model.loops import predict_loops
 from gpu.model.space import limits
+from gpu.passes.facts.workers import with_launches
 from gpu.passes.order import scheme_forms
 from gpu.passes.threads.move_registers import move_registers
 from gpu.passes.warpgroups.kinds import threads_copy
+from gpu.passes.warpgroups.share_copies import share_copies
 from gpu.runtime.compiler.compile import compile_cubin
 from gpu.twin.launch import TwinError
 from tests.support.gpu.cases import integers, product_scheme, tma_scheme, wgmma_scheme
@@ -214,6 +216,13 @@ def test_tiles_of_128_sums_spill_without_the_registers_of_others():
     alone = re.sub(r".*_registers\(168, .*\n", "", source.text)
     ours, other = (compile_cubin(replace(source, text=text), "sm_90a") for text in (source.text, alone))
     assert (ours.registers, ours.spilled) == (168, 0) and other.spilled
+
+
+def test_only_the_barrier_behind_the_opening_is_one_of_all_blocks():
+    kernel = dict(scheme_forms(scheme_of("warpgroups of clusters")))["place barriers"]
+    more = with_launches(kernel, lambda launch: replace(launch, body=(*launch.body, Barrier("thread"))))
+    found = [s.kind for s in walk(share_copies(more).body) if isinstance(s, Barrier) and s.kind != "lane"]
+    assert found == ["block", "thread", "block"]
 
 
 STORING = ("warpgroups in turns", "warpgroups of clusters", "warpgroups, a residual by boxes")
