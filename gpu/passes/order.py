@@ -43,6 +43,7 @@ from gpu.passes.threads.elect_threads import elect_threads
 from gpu.passes.threads.join_launches import join_launches
 from gpu.passes.threads.move_registers import move_registers
 from gpu.passes.threads.skip_blocks import skip_blocks
+from gpu.passes.threads.skip_turns import skip_turns
 from gpu.passes.threads.split_launches import split_launches
 from gpu.passes.threads.state_conditions import state_conditions
 from gpu.passes.threads.turn_tiles import turn_tiles
@@ -162,6 +163,7 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("share sums", share_sums, lambda scheme: parts_of(scheme) > 1),
     Pass("specialise warps", specialise_warps, _of_boxes),
     Pass("take turns", take_turns, lambda scheme: bool(takers_of(scheme))),
+    Pass("skip turns", skip_turns, lambda scheme: bool(takers_of(scheme))),
     Pass("store boxes", store_boxes, stores_boxes),
     Pass("load residual", load_residual, stores_boxes),
     Pass("move registers", lambda kernel, _: move_registers(kernel), _moves_registers),

@@ -12,6 +12,7 @@ Read in this order:
     bind_threads      its loops over warps and lanes as threads, which stage together
     move_registers    registers of warps that copy for those that multiply
     skip_blocks       blocks that lie beyond an edge do nothing
+    skip_turns        warpgroups that take turns leave out products and copies beyond an edge
     combine_lanes     the results of threads combined: across lanes, then across warps
     elect_threads     one thread where one store is enough
 """

@@ -61,6 +61,10 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
         matmul(m=256, n=256, k=256, dtype="f16", transpose_b=True),
         IN_TURNS.replace("T(m,2)@warpgroup", "T(m,1)@warpgroup").replace("S(c)", "T(m,2)@warpgroup S(c)"),
     ),
+    "skip turns": (
+        matmul(m=192, n=256, k=256, dtype="f16", transpose_b=True),
+        IN_TURNS.replace("T(m,2)@warpgroup", "T(m,1)@warpgroup").replace("S(c)", "T(m,2)@warpgroup S(c)"),
+    ),
     "load residual": (
         fused(matmul(m=256, n=256, k=256, dtype="f16", transpose_b=True), "relu(y + bias[n] + z[m,n])"),
         IN_TURNS.replace("T(m,2)@warpgroup U(k,4)", "T(m,1)@warpgroup U(k,4) U(m,2)"),

@@ -106,6 +106,43 @@ def test_a_warpgroup_with_a_tile_of_its_own_shares_it_with_none():
         emit_scheme(scheme)
 
 
+@pytest.mark.parametrize(
+    ("problem", "options", "test"),
+    [
+        (product(m=300, n=72, k=136), {"takers": (2, 1), "cluster": (2, 1)}, "m_1 - 128 * rank < 300"),
+        (product(m=390, n=136, k=136), {"takers": (2, 1), "cluster": (1, 2)}, "m_1 < 390"),
+        (product(m=70, n=140, k=136), {"takers": (1, 2)}, "n_1 < 140"),
+        (fused(product(m=150, n=264, k=136), "relu(y + b + z)"), {"takers": (2, 1), "columns": 256}, "m_1 < 150"),
+        (product(m=190, n=136, k=136), {"takers": (2, 1)}, None),
+    ],
+    ids=str,
+)
+def test_products_and_copies_beyond_an_edge_are_left_out(problem, options, test):
+    source = emit_scheme(tma_scheme(problem, **options))
+    assert source.text.count(f"if ({test}) {{") == (2 if test else 0)
+    check_on_twin(source.scheme, seeds=(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("if (m_1 < 300) {", "if (m_1 < 256) {"),
+        ("} else {\n" + 24 * " " + "mbarrier_arrive(", "} else if (0) {\n" + 24 * " " + "mbarrier_arrive("),
+    ],
+)
+def test_mistakes_about_what_is_left_out_are_found(old, new):
+    source = emit_scheme(tma_scheme(product(m=300, n=72, k=136), takers=(2, 1)))
+    assert old in source.text
+    assert not survives(replace(source, text=source.text.replace(old, new)))
+
+
+@needs_nvrtc
+def test_products_behind_a_condition_stay_asynchronous():
+    for scheme in ping_pong(product(m=4128, n=1000, k=512))[::2]:
+        assert " < 4128) {" in emit_scheme(scheme).text
+        check_compiles(scheme, "H200")
+
+
 def ping_pong(problem):
     return [s for s in candidates(problem, H200) if pipeline_of(s).taker_map.workers > 1]
 
