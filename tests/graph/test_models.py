@@ -15,8 +15,22 @@ from graph.onnx.read import read
 from graph.passes.fuse import fused_maps
 from graph.plan import Plan
 from tests.support.models.onnx_models import model, residual_network, whole
+from tests.support.models.saved import UNUSED
 
 node = helper.make_node
+# Before each C text: a program that keeps memory or a map until its end fails.
+LENT = """
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static int lent;
+static void *lending(void *memory) { lent += memory && memory != MAP_FAILED; return memory; }
+#define aligned_alloc(line, bytes) lending(aligned_alloc(line, bytes))
+#define mmap(...) lending(mmap(__VA_ARGS__))
+#define free(memory) (--lent, free(memory))
+#define munmap(memory, bytes) (--lent, munmap(memory, bytes))
+__attribute__((destructor)) static void ended(void) { if (lent) _exit(9); }
+"""
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +107,11 @@ def test_the_folder_builds_without_python_and_loads_again(network, tmp_path):
     assert [float(each) for each in first.split()] == pytest.approx(wanted[:4].tolist(), rel=1e-5)
     assert float(checksum) == pytest.approx(float(wanted @ (np.arange(wanted.size) % 3 + 1)), rel=1e-5)
     assert float(checksum) != 0 and np.ptp(wanted) > 0
-    told = subprocess.run(["make", "clean", "all"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    (tmp_path / "lent.h").write_text(LENT)
+    flags = " ".join(("-O2", "-Wall", "-Wextra", "-Werror", *UNUSED, "-include lent.h"))
+    made = ["make", "clean", "all", f"CFLAGS={flags}"]
+    told = subprocess.run(made, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert subprocess.run(["./example"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout == shown
     assert "compile net.c" in told and "link net.so" in told
     compiling = [line for line in told.splitlines() if not line.startswith("rm ")]
     assert max(map(len, compiling)) < 120 and len(compiling) == len(set(compiling))
