@@ -80,6 +80,15 @@ def test_steps_without_room_for_a_load_ask_for_nothing():
     assert not planned("T(m,128) S(c) T(k,16) U(m,2) U(n,2) V(n,16)", 32, 64)  # 4 for 4
 
 
+@pytest.mark.parametrize("lanes, both", [(8, False), (16, True)])
+def test_short_vectors_leave_room_for_the_next_rows_or_the_next_weights(lanes, both):
+    """36 products of resnet18:R2, in tiles with all columns."""
+    problem = matmul(m=196, n=2 * lanes, k=64)
+    text = f"T(m,14) S(c) T(k,64) U(m,14) U(n,2) V(n,{lanes})"
+    (plan,) = plan_prefetches(parse(problem, text), in_turn=36, weights_in_turn=36 * 64 // lanes)
+    assert plan.next_rows and bool(plan.next_weights) is both
+
+
 def test_products_of_winograd_s_algorithm_ask_for_rows_of_v():
     text = "F(4x4,3x3) B(196,32) T(m,14) S(c) T(k,64) U(m,14) U(n,2) V(n,16)"
     problem = conv2d(c=64, h=56, w=56, k=32, r=3, s=3, padding=1)

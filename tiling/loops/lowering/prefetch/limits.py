@@ -35,6 +35,10 @@ MOST_A_LINE_OF_LANES = 2
 # Loads that a core starts for each FMA of vectors: two of each in a cycle. Tiles whose steps have no room for one more
 # lose by the next rows of x: products of 16 columns in 22 to 24 rows took 1.02 to 1.04 times as long (decision 055).
 LOADS_AN_FMA = 1
+# Lanes of a vector, at least, where a tile prefetches both the next rows and the next weights. The largest steps of 16
+# registers are 12 FMAs and 6 broadcasts in 6 cycles. With both prefetches, and the dozen instructions of an address, a
+# step has 36 to 37, and a Zen 3 starts 6 a cycle. There the rows alone are worth more (decision 055).
+LEAST_LANES_OF_BOTH = 16
 # Arrays like x that a call reads in turn, at least, where the next rows are prefetched. Winograd's algorithm has 16 or
 # 36. Six products of one x of 1.6 to 11 MB gain nothing: 0.996 to 1.007 times the time (decision 055).
 LEAST_IN_TURN = 2

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tiling.loops.lowering.nest import Around, nest_of, tiles
+from tiling.loops.lowering.prefetch import limits
 from tiling.loops.lowering.prefetch.apart import Apart, apart
 from tiling.loops.lowering.prefetch.limits import Places
 from tiling.loops.lowering.prefetch.next_outputs import NextOutputs, next_outputs
@@ -77,6 +78,8 @@ def _of_tile(
 ) -> Plan:
     found = pieces(problem, tile)
     panels = any(piece.array == "w" for piece in found)  # a cursor brings the panels behind this one already
+    rows = next_rows(problem, tile, in_turn)
+    full = rows is not None and tile.register.lanes < limits.LEAST_LANES_OF_BOTH
     return Plan(
         tile,
         found,
@@ -85,9 +88,9 @@ def _of_tile(
         next_panel(problem, tile),
         None if stream else next_outputs(problem, tile),
         () if stream else outputs(problem, tile),
-        next_rows(problem, tile, in_turn),
+        rows,
         next_pixels(problem, tile),
-        None if panels else next_weights(problem, tile, around, weights_in_turn),
+        None if panels or full else next_weights(problem, tile, around, weights_in_turn),
     )
 
 
