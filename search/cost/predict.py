@@ -124,9 +124,11 @@ class Predictor:
         inputs = sum(tensor.elements * self.access.bytes_of(tensor) for tensor in problem.tensors[:2])
         self._kept = inputs <= shares[-1].bytes
         self._outgrows = outgrows(problem, machine.caches[-1].bytes)
-        # Bytes/s that come into L1, and whether scores were measured with vectors that come so.
+        # Bytes/s that come into L1, and whether scores were measured with weights that come so. It is not known that
+        # choices gain by it where tiles store transposed: there neighbouring pixels share lines of y.
         self.outside_l1 = machine.caches[1].bandwidth if len(machine.caches) > 1 else machine.memory_bandwidth
-        self.scored_from_l2 = not self.access.lanewise and not self.access.by_matrix
+        apart = self.access.lanewise or self.access.by_matrix or self.access.weights_broadcast
+        self.scored_from_l2 = not apart and not self.access.transposed_output
         # peak FLOP/s = pipes · lanes · 2 · clock
         self._cycle = costs.pipes * machine.lanes * 2 / machine.peak
 

@@ -297,7 +297,7 @@ def test_schemes_with_shared_sums_cover_the_problem():
 
 def test_candidates_that_are_predicted_alike_are_told_apart_by_measuring():
     """Even where there is time for a few only, and where they have one body. The model alone takes the slow one."""
-    found = in_order(candidates(layer("R2"), MACHINE, CATALOG))
+    found = in_order(candidates(layer("Y8"), MACHINE, CATALOG))
     ranked = [c.scheme for c in shortlist(tuple(found), 32)]
     alike = [c.scheme for c in found if c.prediction.seconds <= ALIKE * found[0].prediction.seconds]
     fast = next(s for s in ranked[1 : 1 + NEAR_TIES] if s in alike and s.tiles == ranked[0].tiles)
