@@ -215,7 +215,7 @@ def test_reductions_that_clusters_cannot_share(scheme, old, new, message, read):
 
 def test_only_the_reduction_of_a_whole_tile_is_split():
     scheme = product_scheme(PRODUCT)
-    with pytest.raises(SchemeError, match=r"T\(k,2\)@block: out of place"):
+    with pytest.raises(SchemeError, match=r"T\(k,2\)@block: blocks that share a sum stand outside"):
         pipeline_of(
             parse(PRODUCT, "T(m,2)@block T(k,2)@block " + split(scheme, 2).text.partition("@block T(m,2)@block ")[2])
         )
