@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
+import pytest
 
 from cpu.reference.oracle import reference
 from cpu.runtime.numbers import from_bits, to_bits
@@ -239,6 +242,24 @@ def survives(scheme: Scheme, text: str, seeds: Iterable[int] = range(6)) -> bool
         return on_twin(scheme, replace(source, text=text), seeds)
     except TwinError:
         return False
+
+
+def unnoticed(scheme: Scheme, statements: str) -> tuple[int, list[str]]:
+    """How many such statements a scheme's text has, and those that can be left out, one alone, with a right result.
+
+    One program serves for all of them: it asks the environment which statement it is to leave out.
+    """
+    source, numbers = emit_scheme(scheme), count()
+    found = [place[0] for place in re.finditer(statements, source.text)]
+    asks = re.sub(statements, lambda s: f'if (atoi(getenv("LEFT_OUT")) != {next(numbers)}) {{ {s[0]} }}', source.text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEFT_OUT", "-1")
+        assert on_twin(scheme, replace(source, text=asks)), "nothing is left out"
+        survivors = []
+        for number, statement in enumerate(found):
+            patch.setenv("LEFT_OUT", str(number))
+            survivors += [statement] if survives(scheme, asks) else []
+    return len(found), survivors
 
 
 def interpreted(scheme: Scheme, kernel: Kernel) -> np.ndarray:
