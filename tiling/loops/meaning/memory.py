@@ -236,7 +236,7 @@ def _all_written(shape: tuple[int, ...]) -> np.ndarray:
 
 def by_lane(array: Array, place: Callable[[int], tuple[int, ...]]) -> ByLane:
     """The array as lanes see it. place: where each lane's part begins."""
-    parts = array.name, array.elements, array.written, array.origin
+    parts = array.name, array.elements, array.written, array.origin, array.memory, array.first
     return ByLane(*parts, of_lane=lambda lane: array.moved(array.name, place(lane)).flat())
 
 
