@@ -13,7 +13,7 @@ import numpy as np
 
 from tiling.loops.language import Apply, For, If, Load, Store
 from tiling.loops.meaning.functions import FUNCTIONS
-from tiling.loops.meaning.memory import Array, Given
+from tiling.loops.meaning.memory import Array, ByLane, Given
 from tiling.loops.meaning.nests import FEW, Nest, nest_of
 from tiling.loops.meaning.points import InTurn, Places, Points, Touched
 from tiling.loops.meaning.scope import Scope
@@ -172,7 +172,7 @@ def _range(loop: For, scope: Scope) -> range:
     return range(loop.start.at(scope.numbers), loop.stop.at(scope.numbers), loop.step)
 
 
-@lru_cache(64)
+@lru_cache(8)
 def _grid(*numbers: range) -> tuple[np.ndarray, ...]:
     """The numbers of each loop of a nest in all iterations, those of the last loop changing fastest."""
     grid = [each.reshape(-1) for each in np.meshgrid(*map(np.array, numbers), indexing="ij")]
@@ -182,9 +182,12 @@ def _grid(*numbers: range) -> tuple[np.ndarray, ...]:
 
 
 def _require_own_places(store: Store, points: Points, count: int) -> None:
-    """Raises InTurn where two of so many iterations write one element."""
+    """Raises InTurn where two of so many iterations write one element, be it that lanes see it from several places."""
+    target, places = points.scope.arrays[store.buffer], [points.at(index) for index in store.at]
+    if isinstance(target, ByLane) and len(places) == 2:
+        places = [target.starts(places[0]) + places[1]]
     number: np.ndarray = np.zeros(1, int)
-    for at in map(points.at, store.at):
+    for at in places:
         if not isinstance(at, int):
             number = number * (at.max() - at.min() + 1) + (at - at.min())
     if len(np.unique(number)) < count:

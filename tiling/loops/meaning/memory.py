@@ -117,6 +117,8 @@ class Array:
             return False
         if not writes and not self.written[places].all():
             return False
+        if self.is_met and not self.elements.flags.c_contiguous:
+            return False  # `note` counts bytes as if elements were neighbours
         try:
             if self.is_met and len(at[0]):
                 self.note(np.unique(np.ravel_multi_index(places, shape)), writes)

@@ -68,7 +68,7 @@ class Points:
         return Points(self.scope, {**self.numbers, **chosen}, self.names, self.ordered, self.touched)
 
     def all_hold(self, conditions: Iterable[Condition]) -> Any:
-        """Whether conditions hold: in all iterations, or in each."""
+        """Whether conditions hold: in all iterations, or in each. All of them are looked at."""
         found: Any = True
         for condition in conditions:
             found = found & self._holds(condition)

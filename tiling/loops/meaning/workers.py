@@ -254,11 +254,12 @@ class Memory:
         ordered: dict[Worker, int] = {}  # the readers of the byte before
         for byte in range(first, first + size):
             checked = self._check("writes", place, byte, checked)
-            readers = self.read.pop(byte, {})
+            readers = self.read.get(byte, {})  # they stay where there is a race, to be asked which element it is
             for reader, waits in readers.items() if readers != ordered else ():
                 if not workers.ordered(reader, waits):
                     raise self._race("writes", place, reader, "read")
             ordered = readers
+            self.read.pop(byte, None)
             self.written[byte] = written
 
     def _check(self, does: str, place: Place, byte: int, checked: Written | None) -> Written | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -14,7 +16,7 @@ from tiling.loops.index import Index, applied, constant, variable
 from tiling.loops.language import Apply, Body, Choose, Condition, For, If, Inside, Load, Number, Position, Store, Value
 from tiling.loops.meaning import interpret
 from tiling.loops.meaning.functions import FUNCTIONS
-from tiling.loops.meaning.memory import Fault, complete, undefined
+from tiling.loops.meaning.memory import Fault, by_lane, complete, undefined
 from tiling.loops.meaning.scope import Scope
 from tiling.loops.meaning.workers import Memory, Race, Workers
 
@@ -36,14 +38,15 @@ def put(value: Value, *at: Index) -> Store:
     return Store("Y", at or (ROW, COLUMN), value)
 
 
-def scope(shared: bool = False, also: bool = False) -> Scope:
+def scope(shared: bool = False, also: bool = False, dtype: type = np.float32) -> Scope:
     """X, W and Y of 6 x 6 numbers. Y[5, 5] has none. shared: threads meet in X and Y. also: another one wrote X[3, 3]
     and read Y[2, 2].
     """
     workers = Workers(barriers=True, now=(("thread", 0),))
     memory = {name: Memory(workers) if shared else None for name in "XY"} | {"W": None}
     rng = np.random.default_rng(0)
-    arrays = {name: complete(name, rng.normal(size=(6, 6)).astype(np.float32), memory[name]) for name in "XWY"}
+    drawn = {name: (8 * rng.random(size=(6, 6))).astype(dtype) for name in "XWY"}
+    arrays = {name: complete(name, elements, memory[name]) for name, elements in drawn.items()}
     arrays["Y"].written[5, 5] = False
     if also:
         workers.now = (("thread", 1),)
@@ -64,7 +67,7 @@ def outcome(loop: For, here: Scope):
     return arrays, notes
 
 
-def both_ways(loop: For, **how: bool):
+def both_ways(loop: For, **how: Any):
     """The outcome, which is the same either way, and whether the nest ran at once."""
     beside = interpret.at_once(loop, scope(**how))
     found = outcome(loop, scope(**how))
@@ -138,6 +141,7 @@ def test_a_fault_names_the_first_iteration(loop, words):
         raise kind(said)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.uint8])
 @pytest.mark.parametrize(
     "loop, words",
     [
@@ -148,9 +152,31 @@ def test_a_fault_names_the_first_iteration(loop, words):
         ),
     ],
 )
-def test_a_race_names_the_first_iteration(loop, words):
-    (kind, said), beside = both_ways(loop, shared=True, also=True)
+def test_a_race_names_the_first_iteration(loop, words, dtype):
+    (kind, said), beside = both_ways(loop, shared=True, also=True, dtype=dtype)
     assert kind is Race and said == f"thread 0 {words}: no barrier between" and not beside
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
+def test_a_race_of_many_elements_is_found(dtype):
+    """A box of the copy engine writes all of them."""
+    y = scope(shared=True, also=True, dtype=dtype).arrays["Y"]
+    with pytest.raises(Race, match=r"writes Y\[2, 2\], which thread 1 has read"):
+        y.write_all(np.unravel_index(np.arange(36), (6, 6)), np.ones(36, dtype))
+
+
+@pytest.mark.parametrize("apart", [1, 2, 3])
+def test_lanes_may_see_one_element_from_several_places(apart):
+    """Each lane adds 1 to three elements from its own place on, which are those of other lanes too if they lie near."""
+    more = put(Apply("add", (Load("Y", (ROW, COLUMN)), Number(1))))
+    loop, found = loops((more,), i=4, j=3), []
+    for once in (True, False):
+        here, y = scope(), complete("Y", np.zeros((6, 6), np.float32))
+        here.arrays["Y"] = by_lane(y, lambda lane: (0, apart * lane))
+        with nullcontext() if once else patch.object(interpret, "at_once", lambda loop, scope: False):
+            interpret.run((loop,), here)
+        found.append(y.elements)
+    assert found[0].sum() == 12 and found[0].tobytes() == found[1].tobytes()
 
 
 leaves = st.builds(constant, st.integers(0, 3)) | st.sampled_from([ROW, COLUMN, DEEP, ROW, COLUMN])
