@@ -134,9 +134,8 @@ def _tell_apart(
         with closing(measure_all(doubtful)) as results:
             for kernel, result in results:
                 entry = None if isinstance(result, str) else _entry(kernel, result, l1_bytes)
-                # A failure or an impossible score gives no new visit: the earlier visits count again.
-                usable = entry is not None and not _is_impossible(entry)
-                visits[kernel].append(entry if entry and usable else best(visits[kernel]))
+                if entry is not None and not _is_impossible(entry):
+                    visits[kernel].append(entry)
                 again[kernel] = None
     for kernel in again:
         record(fingerprint, best(visits[kernel]), settled=True)

@@ -123,6 +123,7 @@ def test_a_failure_at_a_later_visit_keeps_the_score(data_folder):
             yield kernel, "crashed with SIGILL" if visits[kernel] > 1 else noisy
 
     rank([a, b], measure, "here", L1)
+    assert set(visits.values()) == {MOST}, "a failure is no visit that agrees with the first"
     catalog = load("here", "avx2")
     assert catalog.failures == () and [e.score for e in catalog.entries] == pytest.approx([0.9, 0.9])
     assert all(x.score >= y.score for x, y in pairwise(catalog.entries))
