@@ -46,7 +46,7 @@ FAR = {
     "LOADS_AN_FMA": 1 << 30,
     "MOST_A_LINE_OF_LANES": 1 << 30,
     "LEAST_IN_TURN": 1,
-    "LEAST_LANES_OF_BOTH": 0,
+    "LONG_VECTOR": 0,
 }
 
 

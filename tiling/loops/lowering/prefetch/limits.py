@@ -15,8 +15,10 @@ from tiling.tensor import Tensor
 FEW_WEIGHTS, SMALL_X = 1 << 19, 1 << 20
 # Bytes of a piece, at most: half of the largest L2 of cores with AVX-512, half of the 512 KiB that most others have.
 # The first lines of a larger one would leave L2 before their turn, and drive out what tiles read meanwhile: on a Zen 3
-# with a piece of 544 KB one scheme of yolo9000:Y5 reaches 45 % of the peak, without it 63 (decision 016).
-LARGEST_PIECE, LARGEST_OF_SHORT_VECTORS, SHORT_VECTOR = 1 << 20, 1 << 18, 8
+# with a piece of 544 KB one scheme of yolo9000:Y5 reaches 45 % of the peak, without prefetches 63 (decision 016).
+LARGEST_PIECE, LARGEST_OF_SHORT_VECTORS = 1 << 20, 1 << 18
+# Lanes of a vector, at least, that tell a core with AVX-512 from others, whose vectors are short.
+LONG_VECTOR = 16
 # Bytes of the largest L1 of a core with AVX-512. `python -m bench.prefetch` on Sapphire Rapids, with and without the
 # prefetch: 1.05 times the speed for mobilenet:M9 and resnet18:R10, 1.03 for yolo9000:Y23. 4 to 24 steps are alike.
 # Panels that fit L1 lose as much by it.
@@ -35,10 +37,6 @@ MOST_A_LINE_OF_LANES = 2
 # Loads that a core starts for each FMA of vectors: two of each in a cycle. Tiles whose steps have no room for one more
 # lose by the next rows of x: products of 16 columns in 22 to 24 rows took 1.02 to 1.04 times as long (decision 055).
 LOADS_AN_FMA = 1
-# Lanes of a vector, at least, where a tile prefetches both the next rows and the next weights. The largest steps of 16
-# registers are 12 FMAs and 6 broadcasts in 6 cycles. With both prefetches, and the dozen instructions of an address, a
-# step has 36 to 37, and a Zen 3 starts 6 a cycle. There the rows alone are worth more (decision 055).
-LEAST_LANES_OF_BOTH = 16
 # Arrays like x that a call reads in turn, at least, where the next rows are prefetched. Winograd's algorithm has 16 or
 # 36. Six products of one x of 1.6 to 11 MB gain nothing: 0.996 to 1.007 times the time (decision 055).
 LEAST_IN_TURN = 2

@@ -127,7 +127,7 @@ def _spread(problem: Problem, tile: Around, array: str, place: int, elements: in
     tiles *= prod(loop.trips for loop in tile.outer[place + 1 :] if loop.dim in problem.reductions)
     a_step = elements * size / LINE / tiles / prod(loop.trips for loop in tile.inner)
     products = prod(tile.register.extents.values()) / tile.register.lanes
-    short = tile.register.lanes <= limits.SHORT_VECTOR
+    short = tile.register.lanes < limits.LONG_VECTOR
     largest = limits.LARGEST_OF_SHORT_VECTORS if short else limits.LARGEST_PIECE
     if elements * size > largest or a_step * limits.MOST_A_LINE < products:
         return None

@@ -79,7 +79,10 @@ def _of_tile(
     found = pieces(problem, tile)
     panels = any(piece.array == "w" for piece in found)  # a cursor brings the panels behind this one already
     rows = next_rows(problem, tile, in_turn)
-    full = rows is not None and tile.register.lanes < limits.LEAST_LANES_OF_BOTH
+    # Tiles of short vectors prefetch the next rows or the next weights, not both. The largest steps of 16 registers are
+    # 12 FMAs and 6 broadcasts in 6 cycles. With both prefetches, and the dozen instructions of an address, a step has
+    # 36 to 37, and a Zen 3 starts 6 a cycle. There the rows alone are worth more (decision 055).
+    full = rows is not None and tile.register.lanes < limits.LONG_VECTOR
     return Plan(
         tile,
         found,
