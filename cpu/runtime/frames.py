@@ -1,4 +1,4 @@
-"""The frames of generated files: they lay out names and lines. Arithmetic and decisions happen elsewhere."""
+"""The frames of files of C and CUDA: they lay out names and lines. Arithmetic and decisions happen elsewhere."""
 
 from __future__ import annotations
 

@@ -145,7 +145,9 @@ def question(
 
 
 def _measured(evaluator: Evaluator, schemes: Sequence[Scheme]) -> dict[str, Timing | str]:
-    """The fastest visit to each scheme, or why it failed. They take turns, so that no slow moment hits all visits."""
+    """The fastest visit to each scheme, or why its first one failed. Schemes take turns, so that no slow moment hits
+    all visits.
+    """
     found: dict[str, Timing | str] = {}
     if schemes:
         evaluator.prepare(schemes)

@@ -18,8 +18,9 @@
       for warp in 8..9, warp:
         …
 
-All threads begin with as many registers, 168 of 384 threads. Only whole warpgroups give and take, so three warps come
-beside the one that copies, which do nothing else. Source: setmaxnreg of PTX, warp specialisation of CUTLASS.
+All threads begin with equally many registers: 168 each where a block has 384. Only whole warpgroups give and take, so
+three warps come beside the one that copies, which do nothing else. Source: setmaxnreg of PTX, warp specialisation of
+CUTLASS.
 """
 
 from __future__ import annotations

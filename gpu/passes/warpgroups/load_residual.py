@@ -30,8 +30,9 @@
               arrive at loaded + […], expect 2048 bytes
               copy a box of 16 x 64 to Y_box[…] from E_z[…], counted at loaded + […]
 
-A box comes to the buffer from which its sums are stored: for the first two while the tile is summed, for others as soon
-as the store before has read the buffer. So no thread waits for memory, and memory is read in whole lines.
+A box comes to the buffer from which its sums are stored: for the first ones while the tile is summed, if it is sure
+that it is stored, for others as soon as the store before has read the buffer. So no thread waits for memory, and memory
+is read in whole lines.
 """
 
 from __future__ import annotations

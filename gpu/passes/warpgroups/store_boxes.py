@@ -1,4 +1,4 @@
-"""Lets the copy engine store the output: each warp leaves boxes of its sums in shared memory, two in turns.
+"""Lets the copy engine store the output: each warp leaves boxes of its sums in shared memory, mostly two in turns.
 
     for warp in 0..8, warp:
       …
@@ -54,7 +54,7 @@ from tiling.scheme.specifiers import Matrix
 
 OUTPUT, HALF = "Y", "half"
 BOX_ROWS = 16  # of a warp, in a matrix instruction
-_BUFFERS = 2  # of each warp that stores several boxes
+_BUFFERS = 2  # of a warp whose boxes take turns
 
 
 def turn_of(kernel: Kernel, scheme: Scheme) -> Index | None:

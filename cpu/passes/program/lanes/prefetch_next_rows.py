@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import prod
+from math import lcm, prod
 
 from cpu.passes.program.jam_vectors import Jammed, in_runs, names_inside, together
 from tiling.loops.buffer import Buffer
@@ -104,9 +104,12 @@ def _rows(rows: For, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]
 def _by_lines(
     loop: For, rows: Sequence[Load], at: Mapping[str, Index], arrays: Mapping[str, Buffer], level: int, write: bool
 ) -> Body:
-    """A loop over vectors, whole lines at a time, that prefetches lines of these rows. at: where, for their indices."""
+    """A loop over vectors, whole lines at a time, that prefetches lines of these rows. at: where, for their indices.
+
+    Vectors of such a loop depend on each other by sums alone, which keep their order.
+    """
     apart = {load: LINE // WIDTH[arrays[load.buffer].dtype] for load in rows}
-    step = max(loop.step, *apart.values())
+    step = lcm(loop.step, *apart.values())
     copies = [Jammed(loop.name, number, loop.step, names_inside(loop.body)) for number in range(step // loop.step)]
     lines: list[Statement] = []
     for load in rows:
@@ -130,7 +133,7 @@ def _loads(statement: Statement) -> Iterator[Load]:
 
 
 def _along(rows: For, loop: For, places: Iterable[Load], arrays: Mapping[str, Buffer]) -> Iterator[Load]:
-    """Where the vectors of a loop begin in these arrays, if each iteration of `rows` has a row of its own there."""
+    """Where the vectors of a loop begin in these arrays, if their row depends on the iteration of `rows`."""
     for load in dict.fromkeys(place for place in places if place.buffer in arrays):
         *outer, along = (index.replaced({"lane": ZERO}) for index in load.at)
         if along == variable(loop.name) and any(rows.name in index.names() for index in outer):

@@ -26,6 +26,7 @@ RESIDUAL = "t[i,j] = x[i,j] + z[i,j]; s[i] = sum[j] t[i,j]; y[i,j] = t[i,j] * s[
         (RMS, {"x": (64, 65536), "g": (65536,)}, []),  # L2 does not hold two rows
         (RMS, {"x": (128, 768), "g": (768,)}, []),  # L2 holds all of it
         (RMS, {"x": (8192, 256), "g": (256,)}, []),  # the CPU sees the next row
+        (RMS, {"x": (2048, 776), "g": (776,)}, []),  # what is left of a row has a loop of its own
         (NORM, {"x": (512, 768)}, []),  # four rows in step
         (RESIDUAL, {"x": (512, 768), "z": (512, 768)}, ["x[i + 1, j] to L1", "z[i + 1, j] to L1"]),
         (SOFTMAX, {"x": (6144, 512)}, ["x[i + 1, j] to L1"]),
