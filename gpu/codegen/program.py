@@ -52,7 +52,7 @@ class Program:
     @property
     def uses_wgmma(self) -> bool:
         """Whether the text needs the part of the device layer that only Hopper has."""
-        return "wgmma_" in self.text or self.uses_tma
+        return "wgmma_" in self.text or "give_registers(" in self.text or self.uses_tma
 
     def blocks_on(self, multiprocessors: int) -> int:
         """Blocks to launch on a device with that many multiprocessors."""

@@ -62,6 +62,7 @@ def probes() -> tuple[Probe, ...]:
             name = instruction.call + f"_across_{a_across}{b_across}" * (a_across | b_across)
             body = _wgmma(instruction, a_across, b_across)
             found.append(Probe(name, body, first, second, 128, 128 * (64 + instruction.columns)))
+    found.append(Probe("move_registers", _move_registers(), words, words, 384))
     for size, dtype in ((1, "f32"), (2, "f16"), (2, "bf16")):
         load = f"load_{dtype}({'a' if size == 1 else '(const unsigned short *)a'} + i)"
         found.append(Probe(f"load_{dtype}", loop(WORDS, f"store_f32(c + i, {load});"), _no_f16_nan(floats), floats))
@@ -97,6 +98,14 @@ def _sharing(blocks: int, threads: int, last: str) -> str:
         f"    for (unsigned other = 0; other < {blocks}; ++other)\n"
         f"        add_sums(sums, partial_sums + other * {WORDS} + i);\n"
         "    for (unsigned e = 0; e < 4; ++e)\n        store_f32(c + i + e, sums[e]);\n}"
+    )
+
+
+def _move_registers() -> str:
+    """One warpgroup gives registers, two take them and copy the words."""
+    return (
+        "if (lane >= 256) {\n    give_registers(168, 40);\n} else {\n    take_registers(168, 232);\n"
+        f"    for (unsigned i = lane; i < {WORDS}; i += 256)\n        store_f32(c + i, as_float(a[i]));\n}}"
     )
 
 
