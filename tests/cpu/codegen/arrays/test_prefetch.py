@@ -29,7 +29,7 @@ POINTWISE = dict(c=512, h=4, w=4, k=1040, r=1, s=1)
 CASES = {
     "a panel after the other": (conv2d(**POINTWISE), "T(k,65) T(h,4) S(y) T(c,512) U(w,4)"),
     "parts of panels": (conv2d(**POINTWISE), "T(k,65) T(c,4) T(h,4) S(y) T(c,128) U(w,4)"),
-    "several panels at once": (conv2d(**POINTWISE), "T(k,5) T(h,4) T(k,13) S(y) T(c,512) U(w,4)"),
+    "several panels at once": (conv2d(**POINTWISE), "T(k,13) T(h,4) T(k,5) S(y) T(c,512) U(w,4)"),
     "a line every other step": (conv2d(**POINTWISE), "T(k,65) T(h,2) S(y) T(c,512) U(h,2) U(w,4)"),
     "two lines a step": (conv2d(c=512, h=2, w=1, k=1024, r=1, s=1), "T(k,16) T(h,2) S(y) T(c,512) U(k,4)"),
     "composed rows": (conv2d(**POINTWISE), "T(k,65) T(h,4) L(w, 1x1 + 1x3) S(y) T(c,512) U(w,λ)"),
