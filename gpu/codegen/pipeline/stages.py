@@ -16,6 +16,7 @@ from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS, WARP,
 from gpu.passes.facts.workers import WARPS_OF_GROUP
 from gpu.passes.rows.place_rows import ALIGNED
 from gpu.passes.warpgroups.kinds import loads_points, moves_registers, residual_of, stores_boxes
+from gpu.passes.warpgroups.store_boxes import BOX_ROWS
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.rewrite.aligned import with_aligned_rows
@@ -32,7 +33,7 @@ _GATHER_REGISTERS = 40
 MOST_UNROLLED = 8  # copies of one input by a thread in a step
 _PIXEL_REGISTERS = 2  # for the place of the pixel of each of these copies in a convolution; from ptxas's counts
 _SPLIT_K_REGISTERS = 80  # for partial sums that are loaded from other blocks, several at a time
-_BOX_BYTES = 16 * ROW_BYTES  # a box of 16 rows by which a warp stores its sums, in a TMA pipeline
+_BOX_BYTES = BOX_ROWS * ROW_BYTES  # a box by which a warp stores its sums, in a TMA pipeline
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,10 @@ from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES, device_named
 from gpu.model.predict import predict, rank
 from gpu.model.space import candidates, limits, schedules, scheme_of
+from gpu.passes.warpgroups.kinds import has_clusters
 from tests.support.gpu.cases import check_on_twin, product_scheme
+from tests.support.gpu.schemes import MOVING, WARPGROUPS
+from tests.support.gpu.schemes import scheme_of as scheme_named
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.scheme.specifiers import SchemeError
@@ -107,6 +110,14 @@ def test_a_cluster_takes_as_much_of_a_multiprocessor_as_its_text_says(problem):
     for pipeline in found[::7]:
         source = emit_scheme(pipeline.scheme)
         assert (pipeline.shared_bytes, pipeline.blocks_at_once) == (source.shared_bytes, source.persistent)
+
+
+@pytest.mark.parametrize("name", [name for name in (*WARPGROUPS, *MOVING) if has_clusters(scheme_named(name))])
+def test_so_does_a_cluster_of_any_kind(name):
+    """Tiles of one box and of several, that are stored in every turn or share a sum, with a residual and without."""
+    scheme = scheme_named(name)
+    pipeline, source = pipeline_of(scheme), emit_scheme(scheme)
+    assert (pipeline.shared_bytes, pipeline.blocks_at_once) == (source.shared_bytes, source.persistent)
 
 
 def test_candidates_depend_on_the_device():
