@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from rich.console import Console
 
 from cpu.runtime.options import Parser
-from cpu.runtime.output import readers_may_leave, write
+from cpu.runtime.output import readers_may_leave, terminal, write
 from cpu.runtime.plural import memory, plural
 from graph.calls.compiled import CompiledModel, Explained
 from graph.calls.differences import apart
@@ -55,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def told(options: argparse.Namespace) -> str:
     """What the command prints. Raises ModelError and what compiling raises."""
-    console = Console(stderr=True)
+    console = terminal()
     plan = Plan(
         options.model,
         once("--known", options.known),

@@ -20,12 +20,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from rich.console import Console
 
 from cpu.runtime.machine.host import host
 from cpu.runtime.numbers import ELEMENTS, in_memory
 from cpu.runtime.options import Parser
-from cpu.runtime.output import readers_may_leave, write
+from cpu.runtime.output import readers_may_leave, terminal, write
 from cpu.runtime.plural import plural
 from graph.calls.compiled import CompiledModel
 from graph.model.dtypes import OF_NUMPY
@@ -281,7 +280,7 @@ def main(arguments: list[str] | None = None) -> int:
         tests = tests[:: options.every]
         found: list[Outcome] = []
         counts: Counter[str] = Counter()
-        with counted(Console(stderr=True)) as progress:
+        with counted(terminal()) as progress:
             for outcome in _noted(tests, options.journal):
                 found.append(outcome)
                 counts[outcome.ended] += 1

@@ -7,7 +7,6 @@ and a finished task is never run again.
 from __future__ import annotations
 
 import time
-from asyncio import TimeoutError as NothingYet
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
@@ -160,6 +159,9 @@ class ClusterPool:
 
     def _finished(self, given: dict[str, _Given]) -> Generator[tuple[str, Task, Any | CandidateError], None, None]:
         """Waits for the next outcomes, and takes their tasks out of `given`."""
+        # Here, since it loads sockets and TLS, which nothing needs without a cluster.
+        from asyncio import TimeoutError as NothingYet
+
         if not given:
             time.sleep(LOOK_SECONDS)
             return

@@ -7,9 +7,12 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from tilewright_entry import PLAIN
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 INTERRUPTED = 128 + signal.SIGINT  # the exit code after a Ctrl-C, as shells have it
 
@@ -48,6 +51,15 @@ def readers_may_leave() -> Iterator[None]:
             sys.stdout.flush()
     except BrokenPipeError:
         _drop(sys.stdout)
+
+
+def terminal() -> Console | None:
+    """The terminal that shows how far something is; None where standard error is none, and what draws is not loaded."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return None
+    from rich.console import Console
+
+    return Console(stderr=True)
 
 
 def _drop(stream: TextIO) -> None:

@@ -1,10 +1,3 @@
-"""The version of Tilewright that generated files and commands name."""
+"""The version of Tilewright that generated files and commands name. `pyproject.toml` reads it here."""
 
-from __future__ import annotations
-
-from importlib.metadata import PackageNotFoundError, version
-
-try:
-    VERSION = version("tilewright")
-except PackageNotFoundError:
-    VERSION = "unreleased"
+VERSION = "0.1.0"

@@ -10,15 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rich.console import Console
-
 from cpu.cluster.address import cluster
 from cpu.runtime.compiler.cache_command import limited, size
 from cpu.runtime.compiler.cache_folder import CacheError
 from cpu.runtime.compiler.toolchain import ToolchainError
 from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.options import Parser
-from cpu.runtime.output import INTERRUPTED, OutputError, readable, readers_may_leave, write
+from cpu.runtime.output import INTERRUPTED, OutputError, readable, readers_may_leave, terminal, write
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import WorkerError
 from microkernels.ranking import plot
@@ -46,7 +44,7 @@ def _rank(options: argparse.Namespace) -> int:
     strides = (1, 2) if options.stride == "both" else (int(options.stride),)
     kernels = quick(isa, options.op) if options.quick else space(isa, options.op, strides)
     started = time.monotonic()
-    console = Console(stderr=True)
+    console = terminal()
     try:
         with shown(console) as progress:
             state = rank_machine(

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
+from typing import TYPE_CHECKING
 
 from microkernels.ranking.rank import Progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 LOG_LINES = 10  # lines for a whole ranking, where there is no terminal that can redraw a bar
 
 
 @contextmanager
-def shown(console: Console) -> Iterator[Callable[[Progress], None]]:
+def shown(console: Console | None) -> Iterator[Callable[[Progress], None]]:
     """The `progress` of `rank`: a bar with the time left and the best so far, or a few lines in a log."""
-    if not console.is_terminal:
-        yield lambda state: _log(console, state)
+    if console is None:
+        yield _log
         return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
     best = TextColumn("{task.description}", markup=False)
     columns = (TextColumn("ranking"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), best)
     with Bar(*columns, console=console) as bar:
@@ -27,12 +31,11 @@ def shown(console: Console) -> Iterator[Callable[[Progress], None]]:
         yield lambda state: bar.update(task, total=state.total, completed=state.done, description=_best(state))
 
 
-def _log(console: Console, state: Progress) -> None:
+def _log(state: Progress) -> None:
     """Prints a line whenever another LOG_LINES-th of the ranking is done."""
     lines_due = state.done * LOG_LINES // max(state.total, 1)
     if state.done and lines_due > (state.done - 1) * LOG_LINES // state.total:
-        text = f"{state.done} of {state.total} measured, {_best(state)}"
-        console.print(text, soft_wrap=True, highlight=False, markup=False)
+        print(f"{state.done} of {state.total} measured, {_best(state)}", file=sys.stderr)
 
 
 def _best(state: Progress) -> str:

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from rich.console import Console
-
 from cpu.runtime.options import Parser
-from cpu.runtime.output import readers_may_leave, write
+from cpu.runtime.output import readers_may_leave, terminal, write
 from cpu.runtime.plural import plural
 from microkernels.tile.microkernel import Microkernel, microkernel_of
 from search.commands.ending import ending
@@ -87,7 +85,7 @@ def _layers(names: Sequence[str]) -> dict[str, Problem]:
 
 def _composed(layers: dict[str, Problem], target: Target, budget: float | None) -> list[Composed]:
     """The composition of each layer. budget: seconds of search for each that no search has measured yet."""
-    backend, console = backend_of(target), Console(stderr=True)
+    backend, console = backend_of(target), terminal()
     rank_first(backend, map(backend.problem, layers.values()), console)
     tune, composed = "measure" if budget else "model", []
     with counted(console) as progress:

@@ -9,11 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
 from cpu.cluster.address import cluster
 from cpu.runtime.options import Parser
-from cpu.runtime.output import INTERRUPTED, readable, readers_may_leave, write
+from cpu.runtime.output import INTERRUPTED, readable, readers_may_leave, terminal, write
 from cpu.runtime.plural import plural
 from search.commands import composition
 from search.commands.ending import ending
@@ -105,7 +103,7 @@ def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     wanted = None if options.scheme is None else backend.parsed(computed, options.scheme)
     for sentence in backend.remarks(wanted):
         print(sentence, file=sys.stderr)
-    console = Console(stderr=True)
+    console = terminal()
     if wanted is None:
         rank_first(backend, [computed], console, options.forget)
     by_model = options.model_only or bool(target.absent) or target.name == "cuda-twin"
@@ -145,7 +143,7 @@ def _loops(problem: Problem, options: argparse.Namespace) -> str:
     backend = backend_of(target)
     wanted = known_pass(backend.pass_names, options.show_passes)
     if options.scheme is None and not target.absent:
-        rank_first(backend, [backend.problem(problem)], Console(stderr=True), options.forget)
+        rank_first(backend, [backend.problem(problem)], terminal(), options.forget)
     recall = not (options.model_only or options.forget)
     found = find(problem, target, tune="model", scheme=options.scheme, recall=recall, verify=False)
     return loops_text(backend, found.scheme, wanted)

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING
 
 from search.tuner.tune import Stage
 from tiling.problem import Problem
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["Stage", "counted", "shown"]
 
 
 @contextmanager
-def shown(console: Console, problem: Problem, threads: int, budget: float | None) -> Iterator[Callable[[Stage], None]]:
+def shown(
+    console: Console | None, problem: Problem, threads: int, budget: float | None
+) -> Iterator[Callable[[Stage], None]]:
     """A bar with the current step and the best result so far; nothing where there is no terminal.
 
     Steps differ too much to tell how long a search still takes, so the elapsed time stands beside the budget.
     """
+    if console is None:
+        yield lambda stage: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     steps = TextColumn("{task.fields[steps]}")
     columns = [TextColumn("{task.description}"), BarColumn(), steps, TimeElapsedColumn()]
     columns += [TextColumn(f"of {budget:g} s")] if budget else []
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=None, steps="")
 
         def progress(stage: Stage) -> None:
@@ -36,10 +44,15 @@ def shown(console: Console, problem: Problem, threads: int, budget: float | None
 
 
 @contextmanager
-def counted(console: Console) -> Iterator[Callable[[Stage], None]]:
+def counted(console: Console | None) -> Iterator[Callable[[Stage], None]]:
     """A bar with the current step, how many of how many are done, and the time left; nothing without a terminal."""
+    if console is None:
+        yield lambda stage: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[steps]}"), TimeRemainingColumn()]
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=None, steps="")
         before = Stage("")
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-
-from rich.console import Console
+from typing import TYPE_CHECKING
 
 from microkernels.ranking.offline import machine_catalog
 from microkernels.ranking.progress import shown as ranking_shown
 from search.evaluator.interface.protocol import Backend
 from tiling.problem import Problem
 
+if TYPE_CHECKING:
+    from rich.console import Console
 
-def rank_first(backend: Backend, problems: Iterable[Problem], console: Console, own: bool = False) -> None:
+
+def rank_first(backend: Backend, problems: Iterable[Problem], console: Console | None, own: bool = False) -> None:
     """Ranks the microkernels of these problems quickly, and says so, unless they are ranked.
 
     A ranking of this kind of machine that comes with the package counts too, unless `own`.

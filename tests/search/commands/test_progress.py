@@ -6,13 +6,14 @@ from io import StringIO
 
 from rich.console import Console
 
+from cpu.runtime.output import terminal
 from search.commands.progress import counted, shown
 from search.tuner.tune import Stage
 from tests.support.search.searching import PROBLEM
 
 
-def told(budget: float | None, terminal: bool = True) -> str:
-    console = Console(file=StringIO(), force_terminal=terminal, width=120)
+def told(budget: float | None) -> str:
+    console = Console(file=StringIO(), force_terminal=True, width=120)
     with shown(console, PROBLEM, 1, budget) as progress:
         progress(Stage("measuring", 2, 8, best=4 * PROBLEM.flops))
     assert isinstance(console.file, StringIO)
@@ -30,12 +31,17 @@ def test_a_choice_of_the_model_has_no_budget():
     assert "measuring" in told(None) and " of 0" not in told(None) and "None" not in told(None)
 
 
-def test_nothing_is_shown_where_there_is_no_terminal():
-    assert told(30.0, terminal=False).strip() == ""
+def test_nothing_is_shown_where_there_is_no_terminal(capsys):
+    assert terminal() is None
+    with shown(terminal(), PROBLEM, 1, 30.0) as progress:
+        progress(Stage("measuring", 2, 8, best=4 * PROBLEM.flops))
+    with counted(terminal()) as progress:
+        progress(Stage("compiling kernels", 1, 9))
+    assert capsys.readouterr() == ("", "")
 
 
-def counting(*stages: Stage, terminal: bool = True) -> str:
-    console = Console(file=StringIO(), force_terminal=terminal, width=120)
+def counting(*stages: Stage) -> str:
+    console = Console(file=StringIO(), force_terminal=True, width=120)
     with counted(console) as progress:
         for stage in stages:
             progress(stage)
@@ -54,5 +60,8 @@ def test_other_steps_begin_a_count_of_their_own():
     assert "1 of 9" in text and "5 of" not in text
 
 
-def test_no_count_is_shown_where_there_is_no_terminal():
-    assert counting(Stage("compiling kernels", 1, 9), terminal=False).strip() == ""
+def test_a_terminal_is_found(monkeypatch):
+    monkeypatch.setattr("sys.stderr", shown_on := StringIO())
+    monkeypatch.setattr(shown_on, "isatty", lambda: True, raising=False)
+    console = terminal()
+    assert console is not None and console.is_terminal and console.stderr
