@@ -218,8 +218,7 @@ def transpose_instruction(rows: int, lanes: int) -> Instruction:
     """
     names = [f"r{row}" for row in range(rows)]
     text = f"transpose_{rows}({', '.join(f'{{{name}}}' for name in ('t', *names))})"
-    place = variable("place")
-    stores = [Store("t", (place * lanes + row,), at(name, place)) for row, name in enumerate(names)]
-    stores += [Store("t", (place * lanes + row,), Number(0)) for row in range(rows, lanes)]
-    meaning = For("place", ZERO, constant(lanes), 1, tuple(stores))
-    return Instruction(f"transpose_{rows}", text, (meaning,), calls=(TRANSPOSE, str(rows)))
+    values: list[Value] = [*map(at, names), *[Number(0)] * (lanes - rows)]
+    stores = [Store("t", (LANE * lanes + row,), value) for row, value in enumerate(values)]
+    meaning = tuple(For("lane", ZERO, constant(lanes), 1, (store,), "vector") for store in stores)
+    return Instruction(f"transpose_{rows}", text, meaning, calls=(TRANSPOSE, str(rows)))

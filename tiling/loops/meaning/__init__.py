@@ -7,6 +7,7 @@ Read in this order:
     memory        arrays whose every access is checked
     roles         two roles of warps, side by side
     prefetches    which cache lines are prefetched
+    slices        loops over lanes as slices of arrays
     instructions  the lanes of an instruction, all at once
     nests         the nests of loops that can run at once
     scope         what names stand for at a place of a kernel

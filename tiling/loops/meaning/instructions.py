@@ -12,6 +12,7 @@ from tiling.loops.index import LANE, ZERO, Index
 from tiling.loops.language import Apply, For, Instruction, Load, Number, Store, Value
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.memory import NUMPY, Given
+from tiling.loops.meaning.slices import Sliced, sliced
 from tiling.loops.rewrite import parts_of
 from tiling.loops.walk import walk
 
@@ -24,17 +25,21 @@ class Lanes:
 
     of_value: how many its value has; 0 where it gives none. together: the value of all lanes at once from operands
     that are vectors, where each lane is computed from the same lane of them or from their first. It gives None for
-    vectors of other lengths. It is None itself for any other meaning, which runs as it stands.
+    vectors of other lengths. It is None itself for any other meaning. slices: each loop of such a meaning; empty where
+    a statement is no loop.
     """
 
     instruction: Instruction
     of_value: int
     together: Callable[[Vectors], np.ndarray | None] | None
+    slices: tuple[Sliced, ...] = ()
 
 
 def lanes_of(instruction: Instruction) -> Lanes:
     """What an instruction does with its lanes."""
-    return Lanes(instruction, _of_value(instruction), _together(instruction))
+    loops = [statement for statement in instruction.meaning if isinstance(statement, For)]
+    slices = tuple(map(sliced, loops)) if len(loops) == len(instruction.meaning) else ()
+    return Lanes(instruction, _of_value(instruction), _together(instruction), slices)
 
 
 def _of_value(instruction: Instruction) -> int:

@@ -58,12 +58,13 @@ from tiling.loops.meaning.asynchronous import ASYNCHRONOUS
 from tiling.loops.meaning.buffers import BUFFERS
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.instructions import lanes_of
-from tiling.loops.meaning.lanes import at_once, read_all, side_by_side
+from tiling.loops.meaning.lanes import at_once, read_all, side_by_side, write_all
 from tiling.loops.meaning.memory import NUMPY, Fault, Given, by_lane, complete, read_only, undefined
 from tiling.loops.meaning.nests import ALONE
 from tiling.loops.meaning.prefetches import Prefetched, Prefetches
 from tiling.loops.meaning.roles import beside
 from tiling.loops.meaning.scope import Copies, Scope
+from tiling.loops.meaning.slices import Operands
 from tiling.loops.meaning.workers import Memory, Workers
 from tiling.loops.walk import walk
 
@@ -203,6 +204,8 @@ def _block(statement: Block | StagedPart | Team, scope: Scope) -> None:
 def _store(statement: Store, scope: Scope) -> None:
     array, given = scope.arrays[statement.buffer], value(statement.value, scope)
     if scope.is_vector(statement.at):
+        if write_all(statement, given, scope):
+            return
         for lane, element in enumerate(given):
             array.write(scope.at(statement.at, lane), element)
     else:
@@ -261,6 +264,8 @@ def _call(statement: Call, scope: Scope) -> None:
         prefetches=scope.prefetches,
         instructions=scope.instructions,
         nests=scope.nests,
+        slices=scope.slices,
+        accesses=scope.accesses,
     )
     for (name, _), address in zip(function.views, statement.views, strict=True):
         inner.arrays[name] = scope.arrays[address.buffer].moved(name, scope.at(address.at))
@@ -374,29 +379,48 @@ def invoked(invoke: Invoke, scope: Scope) -> np.ndarray | None:
             others.append((name, operand))
     if lanes.together and not others and (out := lanes.together(vectors)) is not None:
         return out
-    inner = Scope({}, copies=_NO_COPIES, workers=_NO_WORKERS, prefetches=_NO_PREFETCHES, nests=scope.nests)
-    inner.arrays |= {name: read_only(name, vector) for name, vector in vectors.items()}
+    operands = Operands({name: read_only(name, vector) for name, vector in vectors.items()})
     for name, operand in others:
-        _hand_over(name, operand, scope, inner)
+        _hand_over(name, operand, scope, operands)
     if lanes.of_value:
-        dtype = NUMPY[instruction.dtype] if instruction.dtype else inner.arrays["p"].elements.dtype
-        inner.arrays["out"] = undefined("out", (lanes.of_value,), dtype)
-    for statement in instruction.meaning:
-        _RUN[type(statement)](statement, inner)
-    if lanes.of_value and np.count_nonzero(inner.arrays["out"].written) < lanes.of_value:
+        dtype = NUMPY[instruction.dtype] if instruction.dtype else operands.arrays["p"].elements.dtype
+        operands.arrays["out"] = undefined("out", (lanes.of_value,), dtype)
+    inner = None
+    for number, statement in enumerate(instruction.meaning):
+        if not lanes.slices or not lanes.slices[number].run(operands):
+            inner = inner or _alone(operands, scope)
+            _RUN[type(statement)](statement, inner)
+    if lanes.of_value and np.count_nonzero(operands.arrays["out"].written) < lanes.of_value:
         raise Fault(f"{instruction.name} leaves lanes of its value without one")
-    return inner.arrays["out"].elements if lanes.of_value else None
+    return operands.arrays["out"].elements if lanes.of_value else None
 
 
-def _hand_over(name: str, operand: Operand, scope: Scope, inner: Scope) -> None:
+def _alone(operands: Operands, scope: Scope) -> Scope:
+    """The scope of an instruction's meaning."""
+    return Scope(
+        {},
+        operands.arrays,
+        numbers=operands.numbers,
+        copies=_NO_COPIES,
+        workers=_NO_WORKERS,
+        prefetches=_NO_PREFETCHES,
+        nests=scope.nests,
+        slices=scope.slices,
+        accesses=scope.accesses,
+    )
+
+
+def _hand_over(name: str, operand: Operand, scope: Scope, to: Operands) -> None:
     """Gives an instruction's meaning an operand that is no value."""
-    if isinstance(operand, Mask):
-        inner.numbers[name] = operand.lanes.at(scope.numbers)
+    if isinstance(operand, Address):
+        array = scope.arrays[operand.buffer]
+        if any([index.has("lane") for index in operand.at]):
+            to.arrays[name] = by_lane(array, lambda lane: scope.at(operand.at, lane))
+        else:
+            to.arrays[name] = array.flat(scope.at(operand.at))
+    elif isinstance(operand, Mask):
+        to.numbers[name] = operand.lanes.at(scope.numbers)
     elif isinstance(operand, Immediate):
-        inner.numbers[name] = operand.number.at(scope.numbers)
-    elif isinstance(operand, Address) and any("lane" in index.names() for index in operand.at):
-        inner.arrays[name] = by_lane(scope.arrays[operand.buffer], lambda lane: scope.at(operand.at, lane))
-    elif isinstance(operand, Address):
-        inner.arrays[name] = scope.arrays[operand.buffer].moved(operand.buffer, scope.at(operand.at)).flat()
+        to.numbers[name] = operand.number.at(scope.numbers)
     else:
         assert isinstance(operand, Stride)  # the meaning counts elements: it is made for this stride

@@ -15,10 +15,10 @@ from tiling.loops.language import Apply, For, If, Load, Store
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.memory import Array, ByLane, Given
 from tiling.loops.meaning.nests import FEW, Nest, nest_of
-from tiling.loops.meaning.points import InTurn, Places, Points, Touched
+from tiling.loops.meaning.points import Places, Points, Touched
 from tiling.loops.meaning.scope import Scope
+from tiling.loops.meaning.slices import InTurn, Slice, Write, slice_of, sliced
 
-_Write = tuple[Array, Places, Given]
 _Before = tuple[Array, Places, Given, np.ndarray]
 _MANY = 1 << 15  # iterations whose vectors fit a cache
 
@@ -30,6 +30,11 @@ def side_by_side(loop: For, scope: Scope) -> bool:
     """
     if loop.kind != "vector" or loop.name != "lane" or len(loop.body) != 1:
         return False
+    known = scope.slices.get(id(loop))
+    if known is None:
+        known = scope.slices[id(loop)] = sliced(loop)
+    if known.run(scope):
+        return True
     lanes = _counted(loop.start.at(scope.numbers), loop.stop.at(scope.numbers), loop.step)
     try:
         points = Points(scope, {**scope.numbers, "lane": lanes}, ("lane",), ordered=True)
@@ -44,12 +49,37 @@ def side_by_side(loop: For, scope: Scope) -> bool:
 
 def read_all(node: Load, scope: Scope) -> np.ndarray | None:
     """The lanes of a register, or of another value whose last dim they are; None where they must be read in turn."""
-    lanes = _counted(0, scope.arrays[node.buffer].elements.shape[-1], 1)
+    array = scope.arrays[node.buffer]
+    lanes, part = array.elements.shape[-1], _slice(node, scope)
     try:
-        found: np.ndarray = Points(scope, {**scope.numbers, "lane": lanes}, ("lane",), ordered=True).value(node)
+        if part is not None:
+            return part.read(array, scope.numbers, 0, lanes).copy()
+        numbers = {**scope.numbers, "lane": _counted(0, lanes, 1)}
+        found: np.ndarray = Points(scope, numbers, ("lane",), ordered=True).value(node)
     except InTurn:
         return None
     return found
+
+
+def write_all(store: Store, given: np.ndarray, scope: Scope) -> bool:
+    """Stores the lanes of a vector. Returns False, having done nothing, where they must be stored in turn."""
+    part, array = _slice(store, scope), scope.arrays[store.buffer]
+    if part is None:
+        return False
+    try:
+        places = part.to_write(array, scope.numbers, 0, len(given))
+    except InTurn:
+        return False
+    array.elements[places], array.written[places] = given, True
+    return True
+
+
+def _slice(node: Load | Store, scope: Scope) -> Slice | None:
+    """The slice that a node reads or writes."""
+    known = scope.accesses.get(id(node))
+    if known is None:
+        known = scope.accesses[id(node)] = node, slice_of(node.at)
+    return known[1]
 
 
 @cache
@@ -60,7 +90,7 @@ def _counted(start: int, stop: int, step: int) -> np.ndarray:
     return lanes
 
 
-def _writes(statement: object, lanes: np.ndarray, points: Points) -> list[_Write]:
+def _writes(statement: object, lanes: np.ndarray, points: Points) -> list[Write]:
     """What a statement writes in these lanes: elements of an array, and their new numbers."""
     if not len(lanes):
         return []

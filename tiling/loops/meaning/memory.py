@@ -171,11 +171,11 @@ class Array:
         origin, start = (0,) * len(shape), self.first + first * given
         return Array(name, elements.reshape(shape), written.reshape(shape), origin, self.memory, start)
 
-    def flat(self) -> Array:
-        """The elements as a pointer sees them: one after the other, from the origin on."""
+    def flat(self, at: tuple[int, ...] | None = None) -> Array:
+        """The elements as a pointer sees them: one after the other, from an index on, by default from the origin."""
         start = 0
-        for extent, at in zip(self.elements.shape, self.origin):
-            start = start * extent + at
+        for extent, first, more in zip(self.elements.shape, self.origin, at or (0,) * len(self.origin), strict=True):
+            start = start * extent + first + more
         return Array(self.name, self.elements.reshape(-1), self.written.reshape(-1), (start,), self.memory, self.first)
 
 

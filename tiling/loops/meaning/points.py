@@ -13,14 +13,11 @@ from tiling.loops.language import Apply, Choose, Condition, Inside, Load, Number
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.memory import NUMPY, Array, ByLane, Given
 from tiling.loops.meaning.scope import Scope
+from tiling.loops.meaning.slices import InTurn
 from tiling.loops.meaning.workers import Race
 
 Numbers = Mapping[str, Any]  # of each variable: a number, or a vector with one for each iteration
 Places = tuple[Any, ...]  # in an array: for each dim a number, or a vector with one for each iteration
-
-
-class InTurn(Exception):
-    """Raised where iterations must run one after the other, for instance to tell which of them is at fault or races."""
 
 
 @dataclass(slots=True)

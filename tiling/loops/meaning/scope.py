@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 from tiling.loops.index import Index
 from tiling.loops.kernel import Function
-from tiling.loops.language import Aligned, Condition, Inside
+from tiling.loops.language import Aligned, Condition, Inside, Load, Store
 from tiling.loops.machines import Copy, StoreBox
 from tiling.loops.meaning.instructions import Lanes
 from tiling.loops.meaning.memory import Array, Given
 from tiling.loops.meaning.nests import Nest
 from tiling.loops.meaning.prefetches import Prefetches
+from tiling.loops.meaning.slices import Slice, Sliced
 from tiling.loops.meaning.workers import Workers
 
 
@@ -39,8 +40,8 @@ class Scope:
     numbers: the values of variables; those of flags are 0 and 1. copies: those that the worker waits for. raised: the
     flags that `SetFlag` has raised. shapes: those of tile registers; None until `Tiles`. shaped: whether registers
     need them. own: the registers that this very block has named. team: the buffers that all threads share. workers: who
-    runs this. prefetches: its cursors, and what was prefetched. instructions, nests: what is known of instructions and
-    nests of loops that have run, by their identity.
+    runs this. prefetches: its cursors, and what was prefetched. instructions, nests, slices, accesses: what is
+    known of instructions, nests of loops, loops over lanes and accesses that have run, by their identity.
     """
 
     functions: Mapping[str, Function]
@@ -57,6 +58,8 @@ class Scope:
     prefetches: Prefetches = field(default_factory=lambda: Prefetches([]))
     instructions: dict[int, Lanes] = field(default_factory=dict)
     nests: dict[int, Nest] = field(default_factory=dict)
+    slices: dict[int, Sliced] = field(default_factory=dict)
+    accesses: dict[int, tuple[Load | Store, Slice | None]] = field(default_factory=dict)
 
     def inner(self) -> Scope:
         names = dict(self.arrays), dict(self.registers), dict(self.numbers)
@@ -72,6 +75,8 @@ class Scope:
             prefetches=self.prefetches,
             instructions=self.instructions,
             nests=self.nests,
+            slices=self.slices,
+            accesses=self.accesses,
         )
 
     def holds(self, condition: Condition) -> bool:

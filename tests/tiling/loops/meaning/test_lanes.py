@@ -15,7 +15,7 @@ from tiling.loops.language import Apply, Choose, For, If, Inside, Instruction, L
 from tiling.loops.meaning import interpret
 from tiling.loops.meaning.memory import NUMPY, Array, Fault, complete, undefined
 from tiling.loops.meaning.scope import Scope
-from tiling.loops.meaning.workers import Memory, Workers
+from tiling.loops.meaning.workers import Memory, Race, Workers
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
 
@@ -165,11 +165,29 @@ def test_a_fault_names_the_first_lane(loop, named):
         interpret.run((loop,), scope)
 
 
-def test_what_workers_share_is_touched_in_turn():
+def test_what_workers_share_is_noted():
     workers = Workers(barriers=True, now=(("thread", 0),))
     scope = Scope({}, arrays=arrays(), workers=workers)
-    scope.arrays["Y"].memory = Memory(workers)
-    loop = over_lanes(put(get("X")))
-    assert not interpret.side_by_side(loop, scope)
-    interpret.run((loop,), scope)
-    assert len(scope.arrays["Y"].memory.written) == 4 * LANES
+    for array in scope.arrays.values():
+        array.memory = Memory(workers)
+    for loop in (over_lanes(put(get("X"))), over_lanes(put(get("X"), constant(7) - LANE))):  # side by side, and in turn
+        interpret.run((loop,), scope)
+        x, y = (scope.arrays[name].memory for name in "XY")
+        assert (len(x.read), len(x.written), len(y.read), len(y.written)) == (4 * LANES, 0, 0, 4 * LANES)
+        y.written.clear()
+    assert interpret.side_by_side(over_lanes(put(get("X"))), scope)
+
+
+@pytest.mark.parametrize(
+    "value, named", [(get("X"), r"thread 1 writes Y\[5\]"), (Apply("neg", (get("Y"),)), r"thread 1 reads Y\[5\]")]
+)
+def test_a_race_names_the_first_lane(value, named):
+    workers = Workers(barriers=True, now=(("thread", 0),))
+    scope = Scope({}, arrays=arrays(), workers=workers)
+    y = scope.arrays["Y"]
+    y.memory, y.written[:] = Memory(workers), True
+    interpret.run((over_lanes(If((Inside(LANE, 5, None),), (put(Number(1)),))),), scope)
+    workers.now = (("thread", 1),)
+    assert not interpret.side_by_side(over_lanes(put(value)), scope)
+    with pytest.raises(Race, match=named):
+        interpret.run((over_lanes(put(value)),), scope)
