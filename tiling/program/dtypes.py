@@ -101,3 +101,8 @@ def met_in(value: Expression, dtypes: Mapping[str, str], wanted: str) -> str:
     if found == FRACTION and wanted == "f64":
         return "f64"
     return computed_in({WHOLE: "s64", FRACTION: "f32"}.get(found, found))
+
+
+def is_unrounded(statement: Statement, dtypes: Mapping[str, str]) -> bool:
+    """Whether an array has the dtype in which its values are computed."""
+    return met_in(statement.expression, dtypes, dtypes[statement.array]) == dtypes[statement.array]

@@ -10,6 +10,7 @@
  *       m[1] in registers
  *       e[1000] in its own memory
  *       d[1] in registers
+ *       d_inverse[1] in registers
  *       acc_m[1] in registers
  *       acc_m[0] = -inf
  *       for j in 0..1000:
@@ -22,8 +23,9 @@
  *       for j in 0..1000:
  *         acc_d[0] += e[j]
  *       d[0] = acc_d[0]
+ *       d_inverse[0] = 1 / d[0]
  *       for j in 0..1000:
- *         y[i, j] = e[j] / d[0]
+ *         y[i, j] = e[j] * d_inverse[0]
  *
  * Arrays, row-major:
  *     x: f32[100, 1000]
@@ -129,6 +131,7 @@ int program_y_01b657c630be_run(const float *restrict x, float *restrict y, long 
         for (long i = 50 * worker; i < 50 * worker + 50; ++i) {
             __m512 m;
             __m512 d;
+            __m512 d_inverse;
             __m512 acc_m = constant(-INFINITY);
             __m512 acc_m_lanes = constant(-INFINITY);
             __m512 acc_m_lanes_1 = constant(-INFINITY);
@@ -211,12 +214,13 @@ int program_y_01b657c630be_run(const float *restrict x, float *restrict y, long 
             acc_d_lanes = across_add_f32(acc_d_lanes);
             acc_d = acc_d + acc_d_lanes;
             d = acc_d;
+            d_inverse = constant(1.0f) / d;
             for (long j = 0; j < 992; j += 16) {
                 const __m512 e_12 = _mm512_loadu_ps(e + j);
-                _mm512_storeu_ps(y + i * y_i + j, e_12 / d);
+                _mm512_storeu_ps(y + i * y_i + j, e_12 * d_inverse);
             }
             const __m512 e_13 = _mm512_maskz_loadu_ps(FIRST_8, e + 992);
-            _mm512_mask_storeu_ps(y + i * y_i + 992, FIRST_8, e_13 / d);
+            _mm512_mask_storeu_ps(y + i * y_i + 992, FIRST_8, e_13 * d_inverse);
         }
     }
     return 0;

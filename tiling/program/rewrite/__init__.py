@@ -2,6 +2,7 @@
 
     inline              computes maps where they are read
     factor_sums         divides sums instead of their values
+    invert_sums         multiplies exponentials by the inverse of their sum
     transpose_operands  operands of products the other way round
     split_sums          long sums in parts
 

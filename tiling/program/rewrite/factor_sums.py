@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tiling.program.dtypes import computed_in, met_in, summed_in
+from tiling.program.dtypes import computed_in, is_unrounded, met_in, summed_in
 from tiling.program.infer import Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Program, Reduce, Statement
 from tiling.program.lowering.online import factors_of, is_exp
@@ -36,7 +36,7 @@ def _factored(program: Sized, statement: Statement) -> Sized:
     factors, divisors = [], []
     for factor in factors_of(reduce.value):
         quotient = factor.arguments if isinstance(factor, Apply) and factor.function == "div" else ()
-        if quotient and _is_sum(program, quotient[1], reduce) and _is_at_most_1(program, quotient[0]):
+        if quotient and _is_sum(program, quotient[1], reduce) and is_at_most_1(program, quotient[0]):
             factors.append(quotient[0])
             divisors.append(quotient[1])
         else:
@@ -93,14 +93,15 @@ def _is_sum(program: Sized, value: Expression, reduce: Reduce) -> bool:
     return isinstance(given, Reduce) and given.kind == "sum"
 
 
-def _is_at_most_1(program: Sized, value: Expression) -> bool:
+def is_at_most_1(program: Sized, value: Expression) -> bool:
     """Whether a value is exp(t - m), or an element of a map of it, where m is the largest t."""
     given = {statement.array: statement for statement in program.program.statements}
     if isinstance(value, Access) and value.array in given:
         statement = given[value.array]
         value = statement.expression if value.at == tuple(map(Dim, statement.dims)) else value
+    dtypes = {array.name: array.dtype for array in (*program.inputs, *program.assigned)}
     largest = [s for s in given.values() if isinstance(s.value, Reduce) and s.value.kind == "max"]
-    return any(is_exp(value, each) for each in largest)
+    return any(is_exp(value, each) and is_unrounded(each, dtypes) for each in largest)
 
 
 def _without_unread(program: Sized, maps: set[str]) -> Sized:
