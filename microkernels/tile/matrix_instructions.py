@@ -52,16 +52,19 @@ class MatrixInstructions:
         """Adds to each sum the products of its row of x with its column of w."""
         product = self.forms.multiply
         x, w = Load("x", (_ROW * words + _WORD,)), Load("w", (_WORD * self.lanes + _AT,))
-        part = [Load("part", (constant(number),)) for number in range(len(product.adds))]
-        begun = [Store("part", load.at, Number(0)) for load in part]
-        added = [Store("part", load.at, Apply(name, (x, w, load))) for name, load in zip(product.adds, part)]
+        part = [Load("part", (constant(number), _ROW, _AT)) for number in range(len(product.adds))]
         total: Value = part[0]
         for further in part[1:]:
             total = Apply("add", (total, further))
         kept = Store("acc", _at(self.lanes), Apply("add", (Load("acc", _at(self.lanes)), total)))
-        sums = Alloc(Buffer("part", (len(part),), ("part",), self.sums, "registers"))
-        body: Body = (sums, *begun, For("word", ZERO, constant(words), 1, tuple(added)), kept)
-        return Instruction("tile_dot", product.text, _each(rows, self.lanes, *body))
+        sums = Alloc(Buffer("part", (len(part), rows, self.lanes), ("part", "row", "at"), self.sums, "registers"))
+        # Nests around one store each, which the interpreter runs at once.
+        body: list[Statement] = [sums]
+        for name, load in zip(product.adds, part):
+            added = Store("part", load.at, Apply(name, (x, w, load)))
+            body += _each(rows, self.lanes, Store("part", load.at, Number(0)))
+            body += _each(rows, self.lanes, For("word", ZERO, constant(words), 1, (added,)))
+        return Instruction("tile_dot", product.text, (*body, *_each(rows, self.lanes, kept)))
 
     @property
     def awake(self) -> Instruction:
@@ -80,9 +83,9 @@ def matrix_instructions_of(isa: Isa) -> MatrixInstructions:
     return MatrixInstructions(isa.matrix, isa.lanes, SUM_DTYPE[isa.dtype])
 
 
-def _each(rows: int, elements: int, *body: Statement) -> Body:
+def _each(rows: int, elements: int, statement: Statement) -> Body:
     """Loops over the rows, and over the elements of a row."""
-    return (For("row", ZERO, constant(rows), 1, (For("at", ZERO, constant(elements), 1, body),)),)
+    return (For("row", ZERO, constant(rows), 1, (For("at", ZERO, constant(elements), 1, (statement,)),)),)
 
 
 def _at(step: int) -> tuple[Index]:
