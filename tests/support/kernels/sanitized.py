@@ -15,7 +15,7 @@ from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import ISAS, isa_named
 from tests.support.kernels.cases import ALL_CASES
 from tests.support.kernels.random_cases import Case
-from tests.support.kernels.sanitizers import compile_sanitized, run_sanitized
+from tests.support.kernels.sanitizers import CONTRACTED, compile_sanitized, run_sanitized
 from tiling.problem import Problem
 from tiling.text.notation import parse
 
@@ -44,7 +44,8 @@ def check_sanitized(case: Case, folder: Path, prefix: str = "") -> None:
     source = emit(case.scheme, isa_named(case.isa), case.threads, case.stream)
     text = source.text.replace("restrict Y)\n{", "restrict Y)\n{" + prefix, 1)
     inputs, expected, bound = exact_case(case.scheme)
-    compile_sanitized(folder, text, driver(problem, source), source.compiler_flags)
+    flags = (*source.compiler_flags, *(CONTRACTED if np.any(bound) else ()))
+    compile_sanitized(folder, text, driver(problem, source), flags)
     for offset in (0, 1):
         printed = run_sanitized(folder, offset, b"".join(values.tobytes() for values in inputs), case.command)
         y = np.frombuffer(printed, ELEMENTS[problem.output_dtype].numpy).reshape(problem.original.output.shape)
