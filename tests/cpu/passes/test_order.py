@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
@@ -42,13 +41,6 @@ RANDOM = st.randoms(use_true_random=False)  # hypothesis's own draws, which it m
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
-@given(RANDOM)
-def test_passes_keep_the_meaning(random):
-    drawn(random)
-
-
-@pytest.mark.slow
 def test_a_pass_that_changes_only_what_an_instruction_means_is_found():
     """Instructions are equal whatever they mean, so such a form is equal to the one before."""
 
@@ -75,15 +67,18 @@ def test_a_pass_that_changes_only_what_an_instruction_means_is_found():
 
 @pytest.mark.slow
 def test_random_kernels_need_every_pass():
-    """What these tests draw: how many of so many kernels each pass changes. Winograd's transforms have tests apart."""
-    changed = Counter()
+    """What these tests draw, up to the kernel with which each pass has changed one. Winograd's transforms have tests
+    apart.
+    """
+    missing = set(names(PRODUCT)) - {LOWER, "share sums"}
     for seed in range(250):
         random = Random(seed)
         with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR) if random.random() < 0.5 else nullcontext():
             forms = small(random).forms(2)
-        changed.update(name for (_, before), (name, kernel) in pairwise(forms) if kernel != before)
-    print(*(f"{name}: {changed[name]}" for name in names(PRODUCT)[1:]), sep="\n")
-    assert set(changed) >= set(names(PRODUCT)) - {LOWER, "share sums"}
+        missing -= {name for (_, before), (name, kernel) in pairwise(forms) if kernel != before}
+        if not missing:
+            return
+    raise AssertionError(f"no kernel needs {', '.join(missing)}")
 
 
 @pytest.mark.parametrize("layout", ["nhwc", "nchw"])

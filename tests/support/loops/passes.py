@@ -27,8 +27,8 @@ from tiling.loops.language import Body, Do, For, If, Inside, Invoke, Let, Load, 
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
-from tiling.loops.rewrite import instructions_in, parts_of
-from tiling.loops.walk import inside
+from tiling.loops.rewrite import instructions_in, parts_of, places
+from tiling.loops.walk import inside, walk
 from tiling.operators import LAYOUTS, conv2d, matmul
 from tiling.problem import Problem
 from tiling.rewrite.copies.laid_out import lower_points
@@ -239,10 +239,14 @@ def packed(plain: Kernel, packing: Kernel, w: np.ndarray) -> np.ndarray:
     """
     (buffer,) = [b for b in packing.arrays if b.name == "W"]
     found, known = unread(buffer, w.dtype), np.zeros(buffer.shape, bool)
-    for edges, source, target, numbers in _pairs(plain.body, packing.body, {}, ()):
+    bodies = plain.body, packing.body
+    reads = [place.at for body in bodies for place in places(body) if place.buffer == buffer.name]
+    ends = [(s.start, s.stop) for body in bodies for s in walk(body) if isinstance(s, For)]
+    moving = {name for indices in (*reads, *ends) for index in indices for name in index.names()}
+    for edges, source, target, numbers in _pairs(*bodies, {}, (), moving):
         # Only an edge that the weight moves along says whether it exists: there is another one of pixels in lanes.
-        moving = {name for index in source.at for name in index.names()}
-        exists = all(e.index.at(numbers) < e.high for e in edges if moving.issuperset(e.index.names()))
+        along = {name for index in source.at for name in index.names()}
+        exists = all(e.index.at(numbers) < e.high for e in edges if along.issuperset(e.index.names()))
         value = w[tuple(i.at(numbers) for i in source.at)] if exists else w.dtype.type(0)
         (place,) = (i.at(numbers) for i in target.at)
         assert not known[place] or found[place] == value, f"W[{place}] is two numbers"
@@ -286,23 +290,27 @@ def by_loops(scheme: Scheme, w: np.ndarray) -> np.ndarray:
     return packed[0]
 
 
-def _pairs(one: Body, other: Body, numbers: dict[str, int], edges: tuple[Inside, ...]) -> Iterator:
-    """Every product: its conditions on edges, its weight in the one and in the other, and the variables' values."""
+def _pairs(one: Body, other: Body, numbers: dict[str, int], edges: tuple[Inside, ...], moving: set[str]) -> Iterator:
+    """Every product: its conditions on edges, its weight in the one and in the other, and the variables' values.
+
+    moving: the variables with which weights move; a loop over another one is followed once.
+    """
     for a, b in zip(one, other, strict=True):
         if isinstance(a, For):
-            for value in range(a.start.at(numbers), a.stop.at(numbers), a.step):
-                yield from _pairs(a.body, b.body, {**numbers, a.name: value}, edges)
+            values = range(a.start.at(numbers), a.stop.at(numbers), a.step)
+            for value in values if a.name in moving else values[:1]:
+                yield from _pairs(a.body, b.body, {**numbers, a.name: value}, edges, moving)
         elif isinstance(a, Store):
             loads = [[p for p in parts_of(s.value) if isinstance(p, Load) and p.buffer == "W"] for s in (a, b)]
             yield from ((edges, *pair, numbers) for pair in zip(*loads, strict=True))
         elif isinstance(a, If):
             # A tap on padding reads no x; its weight is there all the same.
             here = tuple(c for c in a.conditions if isinstance(c, Inside) and c.low is None)
-            yield from _pairs(a.body, b.body, numbers, (*edges, *here))
-            yield from _pairs(a.otherwise, b.otherwise, numbers, edges)
+            yield from _pairs(a.body, b.body, numbers, (*edges, *here), moving)
+            yield from _pairs(a.otherwise, b.otherwise, numbers, edges, moving)
         else:
             for inner, its in zip(inside(a), inside(b), strict=True):
-                yield from _pairs(inner, its, numbers, edges)
+                yield from _pairs(inner, its, numbers, edges, moving)
 
 
 # ---- the same small kernel before and after one pass
