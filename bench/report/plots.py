@@ -59,7 +59,8 @@ def pictures(section: Section) -> tuple[Picture, ...]:
         with matplotlib.rc_context({**STYLE, "svg.hashsalt": f"{section.name}-{kind}"}):
             figure = Figure(layout="constrained")
             caption = draw(figure, section)
-            found.append(Picture(kind, caption, standing_alone(figure), inline(figure, caption)))
+            file = standing_alone(figure)  # drawing takes all the time
+            found.append(Picture(kind, caption, file, inline(file, caption)))
     return tuple(found)
 
 

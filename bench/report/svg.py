@@ -9,6 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 # The colour of text and axes; inside a page it becomes the page's own.
 INK = "#1b1f24"
+_GROUND = 'style="fill: #ffffff"'  # of the figure and of its panels
 STYLE = {
     "font.size": 9,
     "text.parse_math": False,  # names are shown as they are
@@ -31,25 +32,20 @@ STYLE = {
 
 def standing_alone(figure: Any) -> str:
     """A file of its own, on white."""
-    return _slim(_svg(figure, facecolor="white"))
+    file = io.BytesIO()
+    figure.savefig(file, format="svg", metadata={"Date": None}, facecolor="white")
+    return _slim(file.getvalue().decode())
 
 
-def inline(figure: Any, caption: str) -> str:
-    """For the inside of an HTML page: no prologue, any width, in the page's ink."""
-    svg = _svg(figure, transparent=True)
-    svg = svg[svg.index("<svg") :]
+def inline(file: str, caption: str) -> str:
+    """A file's figure for the inside of an HTML page: no prologue, any width, on the page's ground, in its ink."""
+    svg = file[file.index("<svg") :].replace(_GROUND, 'style="fill: none"')
     viewed = re.search(r'viewBox="0 0 (\S+) [^"]*"', svg)
     assert viewed is not None  # matplotlib always writes one
     box, width = viewed.group(0, 1)
     style = f'style="--width: {width}pt"'  # for the page to show it no larger than it was drawn
     svg = f'<svg {box} {style} role="img" aria-label={quoteattr(caption)}>' + svg[svg.index(">") + 1 :]
-    return _slim(svg).replace("xlink:href", "href").replace(INK, "currentColor").strip()
-
-
-def _svg(figure: Any, **options: object) -> str:
-    file = io.BytesIO()
-    figure.savefig(file, format="svg", metadata={"Date": None}, **options)
-    return file.getvalue().decode()
+    return svg.replace("xlink:href", "href").replace(INK, "currentColor").strip()
 
 
 def _slim(svg: str) -> str:

@@ -53,7 +53,7 @@ def test_a_section_has_three_pictures_of_every_layer():
         assert "matplotlib.org" not in picture.file  # another version of it writes the same file
         assert picture.svg.startswith("<svg ") and picture.svg.endswith("</svg>")
         assert "net, on 1 thread" in picture.caption
-        assert "currentColor" in picture.svg and plots.INK not in picture.svg
+        assert "currentColor" in picture.svg and plots.INK not in picture.svg and "fill: #fff" not in picture.svg
     for label in ("A&lt;&amp;&gt;", ">B<", ">C<", "slow|er"):
         assert label in found[0].svg and label in found[0].file
     assert plots.pictures(ONE) == found  # the same results make the same files
