@@ -260,7 +260,18 @@ def test_the_language_needs_the_standard_library_only():
         for path in sources("tiling")
         for name in {x.partition(".")[0] for x in told(path).imported} - {"tiling"} - sys.stdlib_module_names
     }
-    on_arrays = {"interpret", "instructions", "lanes", "slices", "points", "functions", "memory", "asynchronous"}
+    on_arrays = {
+        "known",
+        "workers",
+        "memory",
+        "slices",
+        "points",
+        "asynchronous",
+        "lanes",
+        "together",
+        "interpret",
+        "functions",
+    }
     assert broken == {f"{name}.py imports numpy" for name in on_arrays}
 
 

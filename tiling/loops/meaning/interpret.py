@@ -57,14 +57,14 @@ from tiling.loops.machines import Beside, Fence, Shape, Tiles
 from tiling.loops.meaning.asynchronous import ASYNCHRONOUS
 from tiling.loops.meaning.buffers import BUFFERS
 from tiling.loops.meaning.functions import FUNCTIONS
-from tiling.loops.meaning.instructions import lanes_of
+from tiling.loops.meaning.known import ALONE, lanes_of
 from tiling.loops.meaning.lanes import at_once, read_all, side_by_side, write_all
 from tiling.loops.meaning.memory import NUMPY, Fault, Given, by_lane, complete, read_only, undefined
-from tiling.loops.meaning.nests import ALONE
 from tiling.loops.meaning.prefetches import Prefetched, Prefetches
 from tiling.loops.meaning.roles import beside
 from tiling.loops.meaning.scope import Copies, Scope
 from tiling.loops.meaning.slices import Operands
+from tiling.loops.meaning.together import together
 from tiling.loops.meaning.workers import Memory, Workers
 from tiling.loops.walk import walk
 
@@ -162,6 +162,11 @@ def _for_workers(statement: For, scope: Scope) -> None:
     workers, group = scope.workers, scope.workers.now
     if group and group[-1][0] == "cluster":
         _for_cluster(statement, scope)
+        return
+    if together(statement, scope):
+        scope.numbers.pop(statement.name, None)
+        if not group:
+            workers.wait()
         return
     for number in range(statement.start.at(scope.numbers), statement.stop.at(scope.numbers), statement.step):
         scope.numbers[statement.name] = number
@@ -266,6 +271,7 @@ def _call(statement: Call, scope: Scope) -> None:
         nests=scope.nests,
         slices=scope.slices,
         accesses=scope.accesses,
+        together=scope.together,
     )
     for (name, _), address in zip(function.views, statement.views, strict=True):
         inner.arrays[name] = scope.arrays[address.buffer].moved(name, scope.at(address.at))

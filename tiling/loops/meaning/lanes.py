@@ -13,8 +13,8 @@ import numpy as np
 
 from tiling.loops.language import Apply, For, If, Load, Store
 from tiling.loops.meaning.functions import FUNCTIONS
+from tiling.loops.meaning.known import FEW, Nest, nest_of
 from tiling.loops.meaning.memory import Array, ByLane, Given
-from tiling.loops.meaning.nests import FEW, Nest, nest_of
 from tiling.loops.meaning.points import Places, Points, Touched
 from tiling.loops.meaning.scope import Scope
 from tiling.loops.meaning.slices import InTurn, Slice, Write, slice_of, sliced

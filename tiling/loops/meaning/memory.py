@@ -136,11 +136,14 @@ class Array:
         `write` do, without a place.
         """
         assert self.memory is not None
-        note = self.memory.note_write if writes else self.memory.note_read
-        size = self.elements.itemsize
-        starts = np.flatnonzero(np.diff(elements, prepend=-2) != 1)  # of runs of elements
-        for run in np.split(elements, starts[1:]) if len(elements) else ():
-            note((self.name, ()), self.first + int(run[0]) * size, len(run) * size)
+        if not len(elements):
+            return
+        size, first, count = self.elements.itemsize, int(elements[0]), len(elements)
+        bytes_: slice | np.ndarray = slice(self.first + first * size, self.first + (first + count) * size)
+        if elements[-1] - first >= count:
+            bytes_ = (self.first + elements[:, None] * size + np.arange(size)).reshape(-1)
+        note = self.memory.note_writes if writes else self.memory.note_reads
+        note((self.name, ()), bytes_)
 
     def touched(self, place: tuple[int, ...]) -> tuple[Place, int, int]:
         """An element for messages, the byte of its memory where it begins, and its bytes."""

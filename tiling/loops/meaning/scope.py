@@ -9,9 +9,8 @@ from tiling.loops.index import Index
 from tiling.loops.kernel import Function
 from tiling.loops.language import Aligned, Condition, Inside, Load, Store
 from tiling.loops.machines import Copy, StoreBox
-from tiling.loops.meaning.instructions import Lanes
+from tiling.loops.meaning.known import Lanes, Nest, Threads
 from tiling.loops.meaning.memory import Array, Given
-from tiling.loops.meaning.nests import Nest
 from tiling.loops.meaning.prefetches import Prefetches
 from tiling.loops.meaning.slices import Slice, Sliced
 from tiling.loops.meaning.workers import Workers
@@ -40,8 +39,9 @@ class Scope:
     numbers: the values of variables; those of flags are 0 and 1. copies: those that the worker waits for. raised: the
     flags that `SetFlag` has raised. shapes: those of tile registers; None until `Tiles`. shaped: whether registers
     need them. own: the registers that this very block has named. team: the buffers that all threads share. workers: who
-    runs this. prefetches: its cursors, and what was prefetched. instructions, nests, slices, accesses: what is
-    known of instructions, nests of loops, loops over lanes and accesses that have run, by their identity.
+    runs this. prefetches: its cursors, and what was prefetched. instructions, nests, slices, accesses,
+    together: what is known of instructions, nests of loops, loops over lanes, accesses and loops over threads that have
+    run, by their identity.
     """
 
     functions: Mapping[str, Function]
@@ -60,6 +60,7 @@ class Scope:
     nests: dict[int, Nest] = field(default_factory=dict)
     slices: dict[int, Sliced] = field(default_factory=dict)
     accesses: dict[int, tuple[Load | Store, Slice | None]] = field(default_factory=dict)
+    together: dict[int, Threads] = field(default_factory=dict)
 
     def inner(self) -> Scope:
         names = dict(self.arrays), dict(self.registers), dict(self.numbers)
@@ -77,6 +78,7 @@ class Scope:
             nests=self.nests,
             slices=self.slices,
             accesses=self.accesses,
+            together=self.together,
         )
 
     def holds(self, condition: Condition) -> bool:

@@ -12,7 +12,7 @@ from microkernels.tile.isa import EVERY_ISA
 from tiling.loops.index import LANE, ZERO, constant, variable
 from tiling.loops.language import Apply, For, Instruction, Invoke, Load, Number, Register, Store
 from tiling.loops.meaning import interpret
-from tiling.loops.meaning.instructions import Lanes, lanes_of
+from tiling.loops.meaning.known import Lanes, lanes_of
 from tiling.loops.meaning.memory import NUMPY, Fault
 from tiling.loops.meaning.scope import Scope
 from tiling.loops.rewrite import parts_of

@@ -9,6 +9,7 @@ import pytest
 
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.isa import EVERY_ISA
+from tests.support.loops.histories import history
 from tiling.dtypes.products import WORD
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import Apply, Choose, For, If, Inside, Instruction, Load, Number, Statement, Store, Value
@@ -168,13 +169,14 @@ def test_a_fault_names_the_first_lane(loop, named):
 def test_what_workers_share_is_noted():
     workers = Workers(barriers=True, now=(("thread", 0),))
     scope = Scope({}, arrays=arrays(), workers=workers)
-    for array in scope.arrays.values():
-        array.memory = Memory(workers)
+    nobody = ((), 0)
     for loop in (over_lanes(put(get("X"))), over_lanes(put(get("X"), constant(7) - LANE))):  # side by side, and in turn
+        for array in scope.arrays.values():
+            array.memory = Memory(workers)
         interpret.run((loop,), scope)
-        x, y = (scope.arrays[name].memory for name in "XY")
-        assert (len(x.read), len(x.written), len(y.read), len(y.written)) == (4 * LANES, 0, 0, 4 * LANES)
-        y.written.clear()
+        x, y = (history(scope.arrays[name].memory) for name in "XY")
+        assert x == [(byte, nobody, {workers.now: 0}) for byte in range(4 * LANES)]
+        assert y == [(byte, (workers.now, 0), {}) for byte in range(4 * LANES)]
     assert interpret.side_by_side(over_lanes(put(get("X"))), scope)
 
 

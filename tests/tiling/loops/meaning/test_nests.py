@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.loops.histories import history
 from tests.support.loops.indices import combined
 from tiling.loops.index import Index, applied, constant, variable
 from tiling.loops.language import Apply, Body, Choose, Condition, For, If, Inside, Load, Number, Position, Store, Value
@@ -63,7 +64,7 @@ def outcome(loop: For, here: Scope):
     except (Fault, Race) as error:
         return type(error), str(error)
     arrays = [(name, a.elements.tobytes(), a.written.tolist()) for name, a in here.arrays.items()]
-    notes = [(a.memory.written, a.memory.read) for a in here.arrays.values() if a.memory]
+    notes = [history(a.memory) for a in here.arrays.values() if a.memory]
     return arrays, notes
 
 

@@ -1,0 +1,240 @@
+"""What is known of instructions, nests of loops and loops over threads, found once for each: many run thousands of
+times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tiling.loops.index import LANE, ZERO, Index
+from tiling.loops.language import (
+    Address,
+    Alloc,
+    Apply,
+    Block,
+    Body,
+    Choose,
+    Comment,
+    Condition,
+    Decide,
+    Define,
+    Do,
+    For,
+    If,
+    Immediate,
+    Instruction,
+    Let,
+    Load,
+    Mask,
+    Number,
+    Position,
+    Read,
+    Register,
+    Set,
+    Statement,
+    Store,
+    Value,
+    View,
+)
+from tiling.loops.machines import Await, AwaitParity
+from tiling.loops.meaning.functions import FUNCTIONS
+from tiling.loops.meaning.memory import NUMPY, Given
+from tiling.loops.meaning.slices import Sliced, sliced
+from tiling.loops.rewrite import parts_of
+from tiling.loops.walk import walk
+
+Vectors = Mapping[str, np.ndarray]  # the operands of an instruction, by name
+ALONE = ("serial", "rolled", "unrolled", "vector")  # kinds of loops that one worker runs
+FEW = 8  # iterations of a nest that take less time one after the other
+_VALUES = (Apply, Choose, Load, Number, Position, Register)
+_TOGETHER = (Alloc, Block, Comment, Decide, Define, Do, For, If, Let, Read, Set, Store, View)
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The lanes of an instruction, which stays alive here, so that no other one gets its identity.
+
+    of_value: how many its value has; 0 where it gives none. together: the value of all lanes at once from operands
+    that are vectors, where each lane is computed from the same lane of them or from their first. It gives None for
+    vectors of other lengths. It is None itself for any other meaning. slices: each loop of such a meaning; empty where
+    a statement is no loop.
+    """
+
+    instruction: Instruction
+    of_value: int
+    together: Callable[[Vectors], np.ndarray | None] | None
+    slices: tuple[Sliced, ...] = ()
+
+
+def lanes_of(instruction: Instruction) -> Lanes:
+    """What an instruction does with its lanes."""
+    loops = [statement for statement in instruction.meaning if isinstance(statement, For)]
+    slices = tuple(map(sliced, loops)) if len(loops) == len(instruction.meaning) else ()
+    return Lanes(instruction, _of_value(instruction), _together(instruction), slices)
+
+
+def _of_value(instruction: Instruction) -> int:
+    for loop in instruction.meaning:
+        if isinstance(loop, For) and any(isinstance(s, Store) and s.buffer == "out" for s in walk(loop.body)):
+            return loop.stop.offset
+    return 0
+
+
+def _together(instruction: Instruction) -> Callable[[Vectors], np.ndarray | None] | None:
+    match instruction.meaning:
+        case (For("lane", start, Index((), lanes), 1, (Store("out", at, value),), "vector"),):
+            compute = _of_vectors(value)
+        case _:
+            return None
+    if compute is None or start != ZERO or at != (LANE,):
+        return None
+    whole = {part.buffer for part in parts_of(value) if isinstance(part, Load) and part.at == (LANE,)}
+
+    def together(given: Vectors) -> np.ndarray | None:
+        if any([len(given[name]) != lanes for name in whole]):
+            return None
+        out = np.empty(lanes, NUMPY[instruction.dtype] if instruction.dtype else given["p"].dtype)
+        out[:] = compute(given)
+        return out
+
+    return together
+
+
+def _of_vectors(value: Value) -> Callable[[Vectors], Given] | None:
+    """A value as a function of whole vectors; None where lanes read others than their own and the first."""
+    if isinstance(value, Number):
+        number: Any = NUMPY[value.dtype](value.value)
+        return lambda given: number
+    if isinstance(value, Load) and value.at == (LANE,):
+        return lambda given: given[value.buffer]
+    if isinstance(value, Load) and value.at == (ZERO,):
+        return lambda given: given[value.buffer][0]
+    if isinstance(value, Apply):
+        function, arguments = FUNCTIONS[value.function], [_of_vectors(argument) for argument in value.arguments]
+        known = [argument for argument in arguments if argument is not None]
+        return None if len(known) < len(arguments) else lambda given: function(*[each(given) for each in known])
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """A nest around one store that can run at once. It begins with `loop`, which stays alive here, so that no other one
+    gets its identity.
+
+        for k_u in 0..64:                              k_u one after the other: all of them change an element
+          for m_u in 0..64:                            m_u and n_u at once
+            for n_u in 0..64:
+              if m + m_u < 9:
+                acc[m_u, n_u] = acc[m_u, n_u] + X[m + m_u, k_u] * W[n_u, k_u]
+
+    free: the loops whose variables the place of the store has, which may run at once if each iteration has a place of
+    its own. again: the others, outermost first. loads: what the value reads, the stored element left out. changed:
+    which argument of the value is the stored element, where nothing else reads it. lanes: whether an access has `lane`
+    of no loop of the nest. store: None where this is no such nest.
+    """
+
+    loop: For
+    free: tuple[For, ...] = ()
+    again: tuple[For, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    store: Store | None = None
+    loads: tuple[Load, ...] = ()
+    changed: int | None = None
+    lanes: bool = False
+
+
+def nest_of(loop: For) -> Nest:
+    """The nest that a loop begins."""
+    loops: list[For] = []
+    conditions: list[Condition] = []
+    statement: Statement = loop
+    while not isinstance(statement, Store):
+        if isinstance(statement, For) and statement.kind in ALONE:
+            loops.append(statement)
+        elif isinstance(statement, If) and not statement.otherwise:
+            conditions += statement.conditions
+        else:
+            return Nest(loop)
+        if len(statement.body) != 1:
+            return Nest(loop)
+        statement = statement.body[0]
+    ranges = [range(each.start.offset, each.stop.offset, each.step) for each in loops]
+    if all(each.start.is_constant and each.stop.is_constant for each in loops) and prod(map(len, ranges)) < FEW:
+        return Nest(loop)
+    names = {each.name for each in loops}
+    bounds = {name for each in loops for end in (each.start, each.stop) for name in end.names()}
+    parts = list(parts_of(statement.value))
+    if len(names) < len(loops) or bounds & names or not all(isinstance(part, _VALUES) for part in parts):
+        return Nest(loop)
+    loads = [part for part in parts if isinstance(part, Load)]
+    placed = {name for index in statement.at for name in index.names()}
+    read = {name for load in loads for index in load.at for name in index.names()}
+    own = Load(statement.buffer, statement.at)
+    arguments = statement.value.arguments if isinstance(statement.value, Apply) else ()
+    return Nest(
+        loop,
+        tuple([each for each in loops if each.name in placed]),
+        tuple([each for each in loops if each.name not in placed]),
+        tuple(conditions),
+        statement,
+        tuple([load for load in loads if load != own]),
+        arguments.index(own) if own in arguments and loads.count(own) == 1 else None,
+        "lane" in (placed | read) - names,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """A loop over threads, which stays alive here, so that no other one gets its identity.
+
+    waits: what each thread waits for first. at_once: what all do then, at once; empty where they cannot.
+    """
+
+    loop: For
+    waits: Body
+    at_once: Body
+
+
+def threads_of(loop: For) -> Threads:
+    """What the threads of a loop can do at once."""
+    waits = tuple(takewhile(lambda statement: isinstance(statement, (Await, AwaitParity)), loop.body))
+    rest = loop.body[len(waits) :]
+    return Threads(loop, waits, rest if is_together(rest) else ())
+
+
+def is_together(body: Body) -> bool:
+    """Whether all statements of a block, and of what its instructions mean, are some that threads can run at once."""
+    return all(map(_is_simple, walk(body)))
+
+
+def _is_simple(statement: Statement) -> bool:
+    match statement:
+        case For():
+            return statement.kind in ALONE
+        case Alloc():
+            return statement.buffer.memory == "registers" and statement.at is None
+        case Do(invoke):
+            return all(_can_be_given(operand) for _, operand in invoke.operands) and is_together(
+                invoke.instruction.meaning
+            )
+        case Store() | Read():
+            return _is_value(statement.value)
+        case Let() | Set():
+            return statement.value is None or _is_value(statement.value)
+    return isinstance(statement, _TOGETHER)
+
+
+def _can_be_given(operand: object) -> bool:
+    if isinstance(operand, Address):
+        return not any("lane" in index.names() for index in operand.at)
+    return isinstance(operand, (Mask, Immediate)) or _is_value(operand)
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, _VALUES) and all(isinstance(part, _VALUES) for part in parts_of(value))

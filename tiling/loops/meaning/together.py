@@ -1,0 +1,433 @@
+"""Runs what all threads of a loop do at once, statement by statement, as a GPU does: a number of each is a vector.
+
+Some 30 threads take the time of one. Where the order of the threads matters, or anything is wrong, they run in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tiling.loops.index import Index
+from tiling.loops.language import (
+    Address,
+    Alloc,
+    Apply,
+    Block,
+    Body,
+    Choose,
+    Comment,
+    Condition,
+    Decide,
+    Define,
+    Do,
+    Flag,
+    For,
+    If,
+    Immediate,
+    Inside,
+    Invoke,
+    Let,
+    Load,
+    Mask,
+    Number,
+    Position,
+    Read,
+    Register,
+    Set,
+    Statement,
+    Store,
+    Stride,
+    Value,
+    View,
+)
+from tiling.loops.meaning.asynchronous import ASYNCHRONOUS
+from tiling.loops.meaning.functions import FUNCTIONS
+from tiling.loops.meaning.known import FEW, threads_of
+from tiling.loops.meaning.memory import NUMPY, Array, Given, undefined
+from tiling.loops.meaning.scope import Scope
+from tiling.loops.meaning.slices import InTurn
+from tiling.loops.meaning.workers import Race, Worker, Workers
+
+THREADS = ("thread", "lane")  # kinds of loops
+
+
+def together(loop: For, scope: Scope) -> bool:
+    """Runs a loop over threads. Returns False, having done nothing but wait, where they must run in turn."""
+    if loop.kind not in THREADS:
+        return False
+    known = scope.together.get(id(loop))
+    if known is None:
+        known = scope.together[id(loop)] = threads_of(loop)
+    numbers = range(loop.start.at(scope.numbers), loop.stop.at(scope.numbers), loop.step)
+    if not known.at_once or len(numbers) < FEW:
+        return False
+    running = _Together(scope, np.array(numbers), loop.kind)
+    for number in numbers if known.waits else ():
+        scope.numbers[loop.name] = number
+        running.is_at_work(number)
+        for wait in known.waits:
+            ASYNCHRONOUS[type(wait)](wait, scope)
+    running.workers.now = running.group
+    try:
+        running.run(known.at_once, _names(scope, loop.name, running.numbers), np.arange(len(numbers)))
+        running.require_own_elements()
+        running.note()
+    except (InTurn, KeyError):  # an index of `lane` where no loop counts lanes is one of all lanes
+        running.undo()
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An array as each thread sees it. origin: as of `Array`, a number or a vector for each dim.
+
+    own: each thread has one of its own, so the first dim of the elements is the thread.
+    """
+
+    array: Array
+    origin: tuple[Any, ...]
+    own: bool = False
+
+    def moved(self, at: tuple[Any, ...]) -> _Seen:
+        """The same elements, seen from another place."""
+        return _Seen(self.array, tuple([a + b for a, b in zip(self.origin, at, strict=True)]), self.own)
+
+    def flat(self) -> _Seen:
+        """The elements as a pointer sees them."""
+        array, start = self.array, 0
+        shape = array.elements.shape[self.own :]
+        for extent, at in zip(shape, self.origin):
+            start = start * extent + at
+        rows = (len(array.elements), -1) if self.own else (-1,)
+        elements, written = array.elements.reshape(rows), array.written.reshape(rows)
+        flat = Array(array.name, elements, written, (0,) * elements.ndim, array.memory, array.first)
+        return _Seen(flat, (start,), self.own)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A register of each thread. known: which threads have given it a value."""
+
+    values: np.ndarray | None = None
+    known: np.ndarray | None = None
+
+
+@dataclass(slots=True)
+class _Names:
+    """What names stand for. A number or a register is one for all threads, or a vector with one for each."""
+
+    seen: dict[str, _Seen] = field(default_factory=dict)
+    numbers: dict[str, Any] = field(default_factory=dict)
+    registers: dict[str, Given | _Kept | None] = field(default_factory=dict)
+    raised: frozenset[str] = frozenset()
+
+    def inner(self) -> _Names:
+        """The names of a block in this one."""
+        return _Names(dict(self.seen), dict(self.numbers), dict(self.registers), self.raised)
+
+    def at(self, index: Index) -> Any:
+        """The number that an index is."""
+        try:
+            return index.at(self.numbers)
+        except ValueError:  # Python's min and max do not take vectors
+            raise InTurn from None
+
+    def place(self, indices: tuple[Index, ...]) -> tuple[Any, ...]:
+        """The numbers that indices are."""
+        return tuple([self.at(index) for index in indices])
+
+    def all_hold(self, conditions: Iterable[Condition]) -> Any:
+        """Whether conditions hold: one answer, or one for each thread."""
+        found: Any = True
+        for condition in conditions:
+            if isinstance(condition, Inside):
+                at = self.at(condition.index)
+                low = True if condition.low is None else condition.low <= at
+                found = found & (low if condition.high is None else low & (at < condition.high))
+            elif isinstance(condition, Flag):
+                number = self.numbers.get(condition.name, 0)
+                found = found & (condition.name in self.raised or number != 0)
+            else:
+                raise InTurn
+        return found
+
+
+def _names(scope: Scope, name: str, numbers: np.ndarray) -> _Names:
+    """The names of the scope around a loop, and the number of each thread."""
+    seen = {each: _Seen(array, array.origin) for each, array in scope.arrays.items() if type(array) is Array}
+    return _Names(seen, {**scope.numbers, name: numbers}, dict(scope.registers), frozenset(scope.raised))
+
+
+_Touched = tuple[Array, np.ndarray, np.ndarray]  # elements by their numbers, and the threads that touch them
+
+
+@dataclass(slots=True)
+class _Together:
+    """The threads of a loop, by their numbers. read, written: what they touch. before: what was where they write."""
+
+    scope: Scope
+    numbers: np.ndarray
+    kind: str
+    workers: Workers = field(init=False)
+    group: Worker = field(init=False)
+    read: list[_Touched] = field(default_factory=list)
+    written: list[_Touched] = field(default_factory=list)
+    before: list[tuple[Array, Any, Given, np.ndarray]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.workers, self.group = self.scope.workers, self.scope.workers.now
+
+    def is_at_work(self, number: int) -> None:
+        """The thread of this number is at work."""
+        if self.workers.barriers:
+            self.workers.now = (*self.group, (self.kind, number))
+
+    def run(self, body: Body, names: _Names, who: np.ndarray) -> None:
+        """Runs the statements of a block in some of the threads."""
+        if not len(who):
+            return
+        here = names.inner()
+        for statement in body:
+            _RUN[type(statement)](self, statement, here, who)
+
+    def value(self, node: Value, names: _Names, who: np.ndarray) -> Given:
+        """A value in these threads, or one for all of them."""
+        if isinstance(node, Apply):
+            return FUNCTIONS[node.function](*[self.value(argument, names, who) for argument in node.arguments])
+        if isinstance(node, Load):
+            return self.loaded(node, names, who)
+        if isinstance(node, Number):
+            return NUMPY[node.dtype](node.value)
+        if isinstance(node, Position):
+            return _of(np.asarray(names.at(node.index), np.int64)[()], who)
+        if isinstance(node, Choose):
+            return self.chosen(node, names, who)
+        assert isinstance(node, Register)
+        found = names.registers.get(node.name)
+        if isinstance(found, _Kept) and found.values is not None and found.known is not None and found.known[who].all():
+            return found.values[who]
+        if found is None or isinstance(found, _Kept) or np.ndim(found):
+            raise InTurn
+        return found
+
+    def loaded(self, node: Load, names: _Names, who: np.ndarray) -> Given:
+        """The element of each of these threads."""
+        seen = names.seen[node.buffer]
+        places = self.places(seen, names.place(node.at), who, self.read)
+        if not np.all(seen.array.written[places]):
+            raise InTurn
+        return seen.array.elements[places]
+
+    def chosen(self, node: Choose, names: _Names, who: np.ndarray) -> Given:
+        """One value or another."""
+        holds = _of(names.all_hold(node.conditions), who)
+        if np.all(holds) or not np.any(holds):
+            return self.value(node.value if np.all(holds) else node.otherwise, names, who)
+        either = self.value(node.value, names, who[holds]), self.value(node.otherwise, names, who[~holds])
+        if either[0].dtype != either[1].dtype:
+            raise InTurn
+        found = np.empty(len(who), either[0].dtype)
+        found[holds], found[~holds] = either
+        return found
+
+    def places(self, seen: _Seen, at: tuple[Any, ...], who: np.ndarray, touched: list[_Touched]) -> Any:
+        """Where these threads find an element of an array. Raises InTurn outside of it."""
+        array, shape = seen.array, seen.array.elements.shape[seen.own :]
+        if not len(at) == len(seen.origin) == len(shape):
+            raise InTurn
+        places: tuple[Any, ...] = tuple([_of(start + number, who) for start, number in zip(seen.origin, at)])
+        for each, extent in zip(places, shape):
+            low, high = (each.min(), each.max()) if isinstance(each, np.ndarray) else (each, each)
+            if low < 0 or high >= extent:
+                raise InTurn
+        if seen.own:
+            return (who, *places)
+        if not array.elements.flags.c_contiguous:
+            raise InTurn
+        number: Any = 0
+        for each, extent in zip(places, shape):
+            number = number * extent + each
+        touched.append((array, np.broadcast_to(number, len(who)), who))
+        return places
+
+    def store(self, statement: Store, names: _Names, who: np.ndarray) -> None:
+        """Each of these threads stores a value."""
+        given, seen = self.value(statement.value, names, who), names.seen[statement.buffer]
+        places = self.places(seen, names.place(statement.at), who, self.written)
+        array = seen.array
+        self.before.append((array, places, array.elements[places], array.written[places]))
+        if np.ndim(given) and np.ndim(array.elements[places]) == 0:
+            raise InTurn  # they store to one element
+        array.elements[places], array.written[places] = given, True
+
+    def block(self, statement: Block, names: _Names, who: np.ndarray) -> None:
+        """A block with a name."""
+        self.run(statement.body, names, who)
+
+    def choose(self, statement: If, names: _Names, who: np.ndarray) -> None:
+        """Some run one block, the others another one."""
+        holds = names.all_hold(statement.conditions)
+        if isinstance(holds, np.ndarray):
+            self.run(statement.body, names, who[holds[who]])
+            self.run(statement.otherwise, names, who[~holds[who]])
+        else:
+            self.run(statement.body if holds else statement.otherwise, names, who)
+
+    def loop(self, statement: For, names: _Names, who: np.ndarray) -> None:
+        """Each runs the iterations of a loop in order; they may begin and end at other numbers."""
+        start, stop, step = names.at(statement.start), names.at(statement.stop), statement.step
+        here = names.inner()
+        while len(who := who[_of(np.broadcast_to(start < stop, len(self.numbers)), who)]):
+            here.numbers[statement.name] = start
+            self.run(statement.body, here, who)
+            start = start + step
+
+    def allocate(self, statement: Alloc, names: _Names, who: np.ndarray) -> None:
+        """Registers of each thread."""
+        buffer = statement.buffer
+        shape = tuple([names.at(extent) for extent in buffer.sizes])
+        if not all(isinstance(extent, int) for extent in shape):
+            raise InTurn
+        array = undefined(buffer.name, (len(self.numbers), *shape), NUMPY[buffer.dtype])
+        names.seen[buffer.name] = _Seen(array, (0,) * len(shape), own=True)
+
+    def view(self, statement: View, names: _Names, who: np.ndarray) -> None:
+        """A name for an array seen from elsewhere."""
+        names.seen[statement.name] = names.seen[statement.address.buffer].moved(names.place(statement.address.at))
+
+    def define(self, statement: Define, names: _Names, who: np.ndarray) -> None:
+        """A name for an index."""
+        names.numbers[statement.name] = names.at(statement.index)
+
+    def decide(self, statement: Decide, names: _Names, who: np.ndarray) -> None:
+        """A flag of each thread."""
+        names.numbers[statement.name] = names.all_hold(statement.conditions) + 0
+
+    def read_index(self, statement: Read, names: _Names, who: np.ndarray) -> None:
+        """A name for a number that is read."""
+        found = np.zeros(len(self.numbers), np.int64)
+        found[who] = np.asarray(self.value(statement.value, names, who)).astype(np.int64)
+        names.numbers[statement.name] = found
+
+    def let(self, statement: Let, names: _Names, who: np.ndarray) -> None:
+        """A register of each thread."""
+        names.registers[statement.name] = kept = _Kept()
+        if statement.value is not None:
+            self.keep(kept, self.value(statement.value, names, who), who)
+
+    def set(self, statement: Set, names: _Names, who: np.ndarray) -> None:
+        """It gets another value."""
+        kept = names.registers.get(statement.name)
+        if not isinstance(kept, _Kept):
+            raise InTurn  # after the loop it has the value of the last thread
+        self.keep(kept, self.value(statement.value, names, who), who)
+
+    def keep(self, kept: _Kept, given: Given, who: np.ndarray) -> None:
+        """Gives a register of these threads a value."""
+        if np.ndim(given) > 1:
+            raise InTurn
+        if kept.values is None or kept.known is None:
+            kept.values, kept.known = np.zeros(len(self.numbers), given.dtype), np.zeros(len(self.numbers), bool)
+        if kept.values.dtype != given.dtype:
+            raise InTurn
+        kept.values[who], kept.known[who] = given, True
+
+    def do(self, statement: Do, names: _Names, who: np.ndarray) -> None:
+        """An instruction of each thread."""
+        invoke = statement.invoke
+        inner = _Names()
+        for name, operand in invoke.operands:
+            if isinstance(operand, Address):
+                inner.seen[name] = names.seen[operand.buffer].moved(names.place(operand.at)).flat()
+            elif isinstance(operand, (Mask, Immediate)):
+                inner.numbers[name] = names.at(operand.lanes if isinstance(operand, Mask) else operand.number)
+            else:
+                assert not isinstance(operand, (Invoke, Stride))
+                inner.seen[name] = self.handed(name, self.value(operand, names, who), who)
+        for each in invoke.instruction.meaning:
+            _RUN[type(each)](self, each, inner, who)
+
+    def handed(self, name: str, given: Given, who: np.ndarray) -> _Seen:
+        """A value as the vector of one number that an instruction gets."""
+        array = undefined(name, (len(self.numbers), 1), given.dtype)
+        array.elements[who, 0], array.written[who, 0] = given, True
+        return _Seen(array, (0,), own=True)
+
+    def nothing(self, statement: Statement, names: _Names, who: np.ndarray) -> None:
+        """A comment changes no value."""
+
+    def require_own_elements(self) -> None:
+        """Raises InTurn where a thread writes what another one touches."""
+        sizes = [(array.elements, array.elements.itemsize) for array, _, _ in (*self.read, *self.written)]
+        for array, _, _ in self.written:
+            for elements, size in sizes:
+                if size != array.elements.itemsize and np.may_share_memory(elements, array.elements):
+                    raise InTurn
+        if not self.written:
+            return
+        (places, owners), (reads, readers) = _addresses(self.written), _addresses(self.read)
+        order = np.argsort(places, kind="stable")
+        places, owners = places[order], owners[order]
+        if np.any((places[1:] == places[:-1]) & (owners[1:] != owners[:-1])):
+            raise InTurn
+        found = np.minimum(np.searchsorted(places, reads), len(places) - 1)
+        if np.any((places[found] == reads) & (owners[found] != readers)):
+            raise InTurn
+
+    def note(self) -> None:
+        """Tells the memory in which workers meet what each thread has touched. Raises InTurn where there is a race."""
+        try:
+            for touched, writes in ((self.read, False), (self.written, True)):
+                by_array: dict[tuple[int, int], list[_Touched]] = {}
+                for each in touched:
+                    if each[0].memory is not None and (self.group or self.workers.barriers):
+                        by_array.setdefault((each[0].address, id(each[0].memory)), []).append(each)
+                for met in by_array.values():
+                    self.note_array(met, writes)
+        except Race:
+            raise InTurn from None
+        finally:
+            self.workers.now = self.group
+
+    def note_array(self, touched: list[_Touched], writes: bool) -> None:
+        """Tells the memory of an array what each thread has touched there."""
+        array = touched[0][0]
+        numbers = np.concatenate([each for _, each, _ in touched])
+        who = np.concatenate([each for _, _, each in touched])
+        both = np.unique(who * array.elements.size + numbers)
+        who, numbers = np.divmod(both, array.elements.size)
+        starts = np.flatnonzero(np.diff(who, prepend=-1))
+        for thread, each in zip(who[starts].tolist(), np.split(numbers, starts[1:])):
+            self.is_at_work(int(self.numbers[thread]))
+            array.note(each, writes)
+
+    def undo(self) -> None:
+        """What was written is as it was before."""
+        for array, places, elements, written in reversed(self.before):
+            array.elements[places], array.written[places] = elements, written
+
+
+def _of(each: Any, who: np.ndarray) -> Any:
+    """The numbers that a vector has for some threads; a number is one for all."""
+    return each[who] if isinstance(each, np.ndarray) and each.ndim else each
+
+
+def _addresses(touched: list[_Touched]) -> tuple[np.ndarray, np.ndarray]:
+    """Where in this machine's memory elements lie, and which threads touch them."""
+    if not touched:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    places = [array.address + numbers * array.elements.itemsize for array, numbers, _ in touched]
+    return np.concatenate(places), np.concatenate([who for _, _, who in touched])
+
+
+_RUN: dict[type, Callable[..., None]] = {
+    **{Store: _Together.store, Block: _Together.block, If: _Together.choose, For: _Together.loop},
+    **{Alloc: _Together.allocate, View: _Together.view, Define: _Together.define, Decide: _Together.decide},
+    **{Read: _Together.read_index, Let: _Together.let, Set: _Together.set, Do: _Together.do},
+    Comment: _Together.nothing,
+}
