@@ -35,13 +35,18 @@ Loops = tuple[For, ...]  # around a statement, the outermost first
 
 def pack_columns(kernel: Kernel, lanes: int) -> Kernel:
     """The kernel with such arrays laid out anew. Those whose extents a call decides stay."""
+    between = [s.buffer for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.memory == "global"]
+    places: dict[str, list[_Place]] = {
+        buffer.name: [] for buffer in between if len(buffer.shape) > 1 and not buffer.extents
+    }
+    for place in _places(kernel.body, ()) if places else ():
+        if place.name in places:
+            places[place.name].append(place)
     packed: dict[str, _Packed] = {}
-    for buffer in (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc)):
-        places = [place for place in _places(kernel.body, ()) if place.name == buffer.name]
-        if buffer.memory == "global" and len(buffer.shape) > 1 and not buffer.extents:
-            width = _width(places, lanes)
-            if width and buffer.shape[-1] > width:
-                packed[buffer.name] = _Packed(buffer, width)
+    for buffer in between:
+        width = _width(places[buffer.name], lanes) if buffer.name in places else 0
+        if width and buffer.shape[-1] > width:
+            packed[buffer.name] = _Packed(buffer, width)
     return replace(kernel, body=_changed(kernel.body, packed, ())) if packed else kernel
 
 
