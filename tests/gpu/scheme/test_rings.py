@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -230,9 +231,9 @@ def by_passes(problem, device):
 
 def assert_ahead_where_the_pipeline_says_so(schemes):
     for scheme in schemes:
-        forms = list(scheme_forms(scheme))
-        place = [name for name, _ in forms].index("load ahead")
-        assert pipeline_of(scheme).preloads == (forms[place][1] != forms[place - 1][1]), scheme.text
+        every = pairwise(scheme_forms(scheme))  # no pass behind that one is run
+        before, after = next((before, after) for (_, before), (name, after) in every if name == "load ahead")
+        assert pipeline_of(scheme).preloads == (after != before), scheme.text
 
 
 @needs_nvrtc
