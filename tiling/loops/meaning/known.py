@@ -37,6 +37,7 @@ from tiling.loops.language import (
     Read,
     Register,
     Set,
+    StagedPart,
     Statement,
     Store,
     Value,
@@ -51,9 +52,10 @@ from tiling.loops.walk import walk
 
 Vectors = Mapping[str, np.ndarray]  # the operands of an instruction, by name
 ALONE = ("serial", "rolled", "unrolled", "vector")  # kinds of loops that one worker runs
+SIDE_BY_SIDE = ("warpgroup", "warp", "thread", "lane")  # kinds of loops over threads, or groups of them
 FEW = 8  # iterations of a nest that take less time one after the other
 _VALUES = (Apply, Choose, Load, Number, Position, Register)
-_TOGETHER = (Alloc, Block, Comment, Decide, Define, Do, For, If, Let, Read, Set, Store, View)
+_TOGETHER = (Alloc, Block, Comment, Decide, Define, Do, For, If, Let, Read, Set, StagedPart, Store, View)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,21 +193,26 @@ def nest_of(loop: For) -> Nest:
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """A loop over threads, which stays alive here, so that no other one gets its identity.
+    """Loops over threads, each all that the one outside it does. They stay alive here, so that no other one gets their
+    identity.
 
     waits: what each thread waits for first. at_once: what all do then, at once; empty where they cannot.
     """
 
-    loop: For
+    loops: tuple[For, ...]
     waits: Body
     at_once: Body
 
 
 def threads_of(loop: For) -> Threads:
-    """What the threads of a loop can do at once."""
+    """What the threads of a loop, and of those inside it, can do at once."""
+    loops = [loop]
+    while len(loop.body) == 1 and isinstance(inner := loop.body[0], For) and inner.kind in SIDE_BY_SIDE:
+        loops.append(loop := inner)
     waits = tuple(takewhile(lambda statement: isinstance(statement, (Await, AwaitParity)), loop.body))
     rest = loop.body[len(waits) :]
-    return Threads(loop, waits, rest if is_together(rest) else ())
+    apart = len({each.name for each in loops}) == len(loops)
+    return Threads(tuple(loops), waits, rest if apart and is_together(rest) else ())
 
 
 def is_together(body: Body) -> bool:

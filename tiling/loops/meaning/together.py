@@ -38,6 +38,7 @@ from tiling.loops.language import (
     Read,
     Register,
     Set,
+    StagedPart,
     Statement,
     Store,
     Stride,
@@ -46,40 +47,53 @@ from tiling.loops.language import (
 )
 from tiling.loops.meaning.asynchronous import ASYNCHRONOUS
 from tiling.loops.meaning.functions import FUNCTIONS
-from tiling.loops.meaning.known import FEW, threads_of
+from tiling.loops.meaning.known import FEW, SIDE_BY_SIDE, threads_of
 from tiling.loops.meaning.memory import NUMPY, Array, Given, undefined
 from tiling.loops.meaning.scope import Scope
 from tiling.loops.meaning.slices import InTurn
 from tiling.loops.meaning.workers import Race, Worker, Workers
 
-THREADS = ("thread", "lane")  # kinds of loops
-
 
 def together(loop: For, scope: Scope) -> bool:
     """Runs a loop over threads. Returns False, having done nothing but wait, where they must run in turn."""
-    if loop.kind not in THREADS:
+    if loop.kind not in SIDE_BY_SIDE:
         return False
     known = scope.together.get(id(loop))
     if known is None:
         known = scope.together[id(loop)] = threads_of(loop)
-    numbers = range(loop.start.at(scope.numbers), loop.stop.at(scope.numbers), loop.step)
-    if not known.at_once or len(numbers) < FEW:
+    numbers = _numbers(known.loops, scope) if known.at_once else []
+    if not numbers or len(numbers[0]) < FEW:
         return False
-    running = _Together(scope, np.array(numbers), loop.kind)
-    for number in numbers if known.waits else ():
-        scope.numbers[loop.name] = number
-        running.is_at_work(number)
-        for wait in known.waits:
-            ASYNCHRONOUS[type(wait)](wait, scope)
-    running.workers.now = running.group
+    names = [each.name for each in known.loops]
+    running = _Together(scope, [each.kind for each in known.loops], numbers)
+    if known.waits:
+        running.wait(names, known.waits)
+    who = np.arange(len(numbers[0]))
     try:
-        running.run(known.at_once, _names(scope, loop.name, running.numbers), np.arange(len(numbers)))
+        running.run(known.at_once, _names(scope, dict(zip(names, numbers))), who)
         running.require_own_elements()
         running.note()
     except (InTurn, KeyError):  # an index of `lane` where no loop counts lanes is one of all lanes
         running.undo()
         return False
     return True
+
+
+def _numbers(loops: Iterable[For], scope: Scope) -> list[np.ndarray]:
+    """The number that each thread has in each loop; none where loops have other lengths in other threads."""
+    found: list[np.ndarray] = []
+    known: dict[str, Any] = dict(scope.numbers)
+    for loop in loops:
+        start, stop = loop.start.at(known), loop.stop.at(known)
+        counts = np.unique((stop - start + loop.step - 1) // loop.step)
+        if len(counts) > 1 or counts[0] <= 0:
+            return []
+        threads, count = len(found[0]) if found else 1, int(counts[0])
+        found = [np.repeat(each, count) for each in found]
+        first = np.repeat(np.broadcast_to(start, threads), count)
+        found.append(first + np.tile(np.arange(count) * loop.step, threads))
+        known |= {each.name: numbers for each, numbers in zip(loops, found)}
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +171,10 @@ class _Names:
         return found
 
 
-def _names(scope: Scope, name: str, numbers: np.ndarray) -> _Names:
-    """The names of the scope around a loop, and the number of each thread."""
+def _names(scope: Scope, numbers: dict[str, np.ndarray]) -> _Names:
+    """The names of the scope around loops, and the numbers of each thread."""
     seen = {each: _Seen(array, array.origin) for each, array in scope.arrays.items() if type(array) is Array}
-    return _Names(seen, {**scope.numbers, name: numbers}, dict(scope.registers), frozenset(scope.raised))
+    return _Names(seen, scope.numbers | numbers, dict(scope.registers), frozenset(scope.raised))
 
 
 _Touched = tuple[Array, np.ndarray, np.ndarray]  # elements by their numbers, and the threads that touch them
@@ -168,24 +182,38 @@ _Touched = tuple[Array, np.ndarray, np.ndarray]  # elements by their numbers, an
 
 @dataclass(slots=True)
 class _Together:
-    """The threads of a loop, by their numbers. read, written: what they touch. before: what was where they write."""
+    """The threads of loops. numbers: those of each in each loop. read, written: what they touch. before: what was where
+    they write.
+    """
 
     scope: Scope
-    numbers: np.ndarray
-    kind: str
+    kinds: list[str]
+    numbers: list[np.ndarray]
     workers: Workers = field(init=False)
     group: Worker = field(init=False)
+    count: int = field(init=False)
     read: list[_Touched] = field(default_factory=list)
     written: list[_Touched] = field(default_factory=list)
     before: list[tuple[Array, Any, Given, np.ndarray]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.workers, self.group = self.scope.workers, self.scope.workers.now
+        self.workers, self.group, self.count = self.scope.workers, self.scope.workers.now, len(self.numbers[0])
 
-    def is_at_work(self, number: int) -> None:
-        """The thread of this number is at work."""
+    def is_at_work(self, thread: int) -> None:
+        """This one of the threads is at work."""
         if self.workers.barriers:
-            self.workers.now = (*self.group, (self.kind, number))
+            own = [(kind, int(numbers[thread])) for kind, numbers in zip(self.kinds, self.numbers)]
+            self.workers.now = (*self.group, *own)
+
+    def wait(self, names: list[str], waits: Body) -> None:
+        """Each thread waits, one after the other."""
+        here = self.scope.inner()
+        for thread in range(self.count):
+            here.numbers |= {name: int(numbers[thread]) for name, numbers in zip(names, self.numbers)}
+            self.is_at_work(thread)
+            for each in waits:
+                ASYNCHRONOUS[type(each)](each, here)
+        self.workers.now = self.group
 
     def run(self, body: Body, names: _Names, who: np.ndarray) -> None:
         """Runs the statements of a block in some of the threads."""
@@ -265,8 +293,8 @@ class _Together:
             raise InTurn  # they store to one element
         array.elements[places], array.written[places] = given, True
 
-    def block(self, statement: Block, names: _Names, who: np.ndarray) -> None:
-        """A block with a name."""
+    def block(self, statement: Block | StagedPart, names: _Names, who: np.ndarray) -> None:
+        """A block with a name, or one that reads a part."""
         self.run(statement.body, names, who)
 
     def choose(self, statement: If, names: _Names, who: np.ndarray) -> None:
@@ -282,7 +310,7 @@ class _Together:
         """Each runs the iterations of a loop in order; they may begin and end at other numbers."""
         start, stop, step = names.at(statement.start), names.at(statement.stop), statement.step
         here = names.inner()
-        while len(who := who[_of(np.broadcast_to(start < stop, len(self.numbers)), who)]):
+        while len(who := who[_of(np.broadcast_to(start < stop, self.count), who)]):
             here.numbers[statement.name] = start
             self.run(statement.body, here, who)
             start = start + step
@@ -293,7 +321,7 @@ class _Together:
         shape = tuple([names.at(extent) for extent in buffer.sizes])
         if not all(isinstance(extent, int) for extent in shape):
             raise InTurn
-        array = undefined(buffer.name, (len(self.numbers), *shape), NUMPY[buffer.dtype])
+        array = undefined(buffer.name, (self.count, *shape), NUMPY[buffer.dtype])
         names.seen[buffer.name] = _Seen(array, (0,) * len(shape), own=True)
 
     def view(self, statement: View, names: _Names, who: np.ndarray) -> None:
@@ -310,7 +338,7 @@ class _Together:
 
     def read_index(self, statement: Read, names: _Names, who: np.ndarray) -> None:
         """A name for a number that is read."""
-        found = np.zeros(len(self.numbers), np.int64)
+        found = np.zeros(self.count, np.int64)
         found[who] = np.asarray(self.value(statement.value, names, who)).astype(np.int64)
         names.numbers[statement.name] = found
 
@@ -332,7 +360,7 @@ class _Together:
         if np.ndim(given) > 1:
             raise InTurn
         if kept.values is None or kept.known is None:
-            kept.values, kept.known = np.zeros(len(self.numbers), given.dtype), np.zeros(len(self.numbers), bool)
+            kept.values, kept.known = np.zeros(self.count, given.dtype), np.zeros(self.count, bool)
         if kept.values.dtype != given.dtype:
             raise InTurn
         kept.values[who], kept.known[who] = given, True
@@ -354,7 +382,7 @@ class _Together:
 
     def handed(self, name: str, given: Given, who: np.ndarray) -> _Seen:
         """A value as the vector of one number that an instruction gets."""
-        array = undefined(name, (len(self.numbers), 1), given.dtype)
+        array = undefined(name, (self.count, 1), given.dtype)
         array.elements[who, 0], array.written[who, 0] = given, True
         return _Seen(array, (0,), own=True)
 
@@ -403,7 +431,7 @@ class _Together:
         who, numbers = np.divmod(both, array.elements.size)
         starts = np.flatnonzero(np.diff(who, prepend=-1))
         for thread, each in zip(who[starts].tolist(), np.split(numbers, starts[1:])):
-            self.is_at_work(int(self.numbers[thread]))
+            self.is_at_work(thread)
             array.note(each, writes)
 
     def undo(self) -> None:
@@ -426,7 +454,13 @@ def _addresses(touched: list[_Touched]) -> tuple[np.ndarray, np.ndarray]:
 
 
 _RUN: dict[type, Callable[..., None]] = {
-    **{Store: _Together.store, Block: _Together.block, If: _Together.choose, For: _Together.loop},
+    **{
+        Store: _Together.store,
+        Block: _Together.block,
+        StagedPart: _Together.block,
+        If: _Together.choose,
+        For: _Together.loop,
+    },
     **{Alloc: _Together.allocate, View: _Together.view, Define: _Together.define, Decide: _Together.decide},
     **{Read: _Together.read_index, Let: _Together.let, Set: _Together.set, Do: _Together.do},
     Comment: _Together.nothing,

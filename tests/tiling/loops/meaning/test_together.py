@@ -49,7 +49,7 @@ from tiling.loops.meaning.workers import Mbarrier, Memory, Race, Workers
 
 THREADS = 12
 NONE, ONE, ROW = constant(0), constant(1), variable("row")
-T, A, B = map(variable, ("thread", "a", "b"))
+T, W, A, B = map(variable, ("thread", "warp", "a", "b"))
 SUM = Register("sum")
 MOVED = Store("to", (variable("lane"),), Load("v", (variable("lane"),)))
 PUT2 = Instruction("put2", "put2({to}, {v})", (For("lane", NONE, constant(2), 1, (MOVED,), "vector"),))
@@ -59,6 +59,12 @@ UNWRITTEN, BETWEEN = "is read before anything is written there", ": no barrier b
 
 def threads(*body: Statement, kind: str = "thread") -> For:
     return For("thread", NONE, constant(THREADS), 1, body, kind)
+
+
+def nested(*body: Statement, stop: Index | None = None) -> For:
+    """Three warps of four threads."""
+    inner = For("thread", W * 4, W * 4 + 4 if stop is None else stop, 1, body, "lane")
+    return For("warp", NONE, constant(3), 1, (inner,), "warp")
 
 
 def each(*body: Statement, name: str = "a", start: Index | None = None, stop: Index | None = None) -> For:
@@ -132,6 +138,7 @@ def both_ways(loop: For, **how: Any) -> tuple[Any, bool]:
         ),
         threads(Read("at", Load("N", (T,))), put(x(T, variable("at")), T, variable("at"))),
         threads(Decide("few", (Inside(T, 3, 5),)), If((Flag("few"),), (put(Number(1), T, NONE),))),
+        nested(each(put(add(x(T, A), Load("W", (W * 3, A))), T, A))),  # warps of threads
         threads(View("rows", Address("X", (T, ONE))), each(put(Load("rows", (NONE, A))))),
         threads(put(Apply("as_f32", (Position(T * 3),)), T, ONE)),
         threads(
@@ -168,6 +175,8 @@ def test_each_waits_first(ended):
     [
         For("thread", NONE, constant(3), 1, (put(Number(1), T, NONE),), "thread"),  # few
         threads(put(Number(1), T, NONE), Commit()),
+        nested(put(Number(1), W, NONE)),  # many write one element
+        nested(put(Number(1), T, NONE), stop=W * 5 + 2),  # not as many in each warp
         threads(put(Number(1), T // 2, NONE)),  # two write one element
         threads(put(Apply("as_f32", (Position(T),)), NONE, NONE)),
         threads(put(add(Load("Y", ((T + 1) % 12, NONE)), Number(1)), T, NONE)),  # what another one writes
