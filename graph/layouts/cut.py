@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
+if TYPE_CHECKING:  # scipy's graphs take a sixth of the time in which a command starts, and few processes cut
+    from scipy.sparse import csr_array
 
 _UNIT = 1e-8  # seconds: capacities of a flow are whole numbers of 32 bits
 _MOST = 1 << 30
@@ -47,6 +49,8 @@ class Cut:
 
     def last(self) -> frozenset[int]:
         """The steps with channels last where the sum is least; of several such sets the smallest."""
+        from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
         graph = self._graph(self.capacities)
         left = graph - maximum_flow(graph, self.count, self.first).flow
         left.eliminate_zeros()
@@ -55,11 +59,15 @@ class Cut:
 
     def least(self, decided: Mapping[int, bool]) -> float:
         """The least sum of seconds where some steps have channels last, or do not."""
+        from scipy.sparse.csgraph import maximum_flow
+
         places = {step: (self.count, step) if last else (step, self.first) for step, last in decided.items()}
         graph = self._graph({**self.capacities, **dict.fromkeys(places.values(), NEVER)})
         return float(maximum_flow(graph, self.count, self.first).flow_value) * _UNIT
 
     def _graph(self, capacities: Mapping[tuple[int, int], float]) -> csr_array:
+        from scipy.sparse import csr_array
+
         rows, columns = zip(*capacities)
         units = [min(round(cost / _UNIT), _MOST) for cost in capacities.values()]
         return csr_array((np.array(units, np.int32), (rows, columns)), (self.size, self.size))
