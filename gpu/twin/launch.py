@@ -130,10 +130,10 @@ def twin_text(program: Program, whole: bool = False) -> str:
 
     whole: with the bodies of the layer's functions, which are compiled apart otherwise.
     """
-    parts = ["twin.h", *["twin_wgmma.h"] * program.uses_wgmma, *["twin_tma.h"] * program.uses_tma]
-    parts += ["twin_split_k.h"] * program.shares_sums + ["twin_elements.h"] * program.elements
+    parts = ("twin.h", *["twin_wgmma.h"] * program.uses_wgmma, *["twin_tma.h"] * program.uses_tma)
+    parts += ("twin_split_k.h",) * program.shares_sums + ("twin_elements.h",) * program.elements
     layer = text_of(parts) if whole else declared(text_of(parts))
-    layer += text_of(["values.cuh"] * program.elements, "device")
+    layer += text_of(("values.cuh",) * program.elements, "device")
     parameters = [f"(void *)arguments[{i}]" for i in range(program.arrays)]
     for i, tensor in enumerate(program.maps):
         parameters[tensor.array] = f"((tensor_map *)tensor_maps)[{i}]"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import re
 import threading
-from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -22,11 +21,13 @@ _STATIC = re.compile(r"^(__attribute__\(\(.*\)\) )?static ", re.MULTILINE)
 _FUNCTION = re.compile(_STATIC.pattern + r"([^;{=]*\))(?: \{.*\}|\n\{\n(?:.*\n)*?\})$", re.MULTILINE)
 
 
-def text_of(parts: Iterable[str], folder: str = "twin") -> str:
+@cache  # asked for each run of a kernel
+def text_of(parts: tuple[str, ...], folder: str = "twin") -> str:
     """The text of parts of a layer."""
     return "\n".join(files(f"gpu.{folder}").joinpath(part).read_text(encoding="utf-8") for part in parts)
 
 
+@cache
 def declared(layer: str) -> str:
     """Parts of the layer with declarations in place of functions and variables that are compiled once."""
     return re.sub(r"^static ", "extern ", _FUNCTION.sub(r"\1\2;", layer), flags=re.MULTILINE)

@@ -1,8 +1,11 @@
 """What the GPU tests share: a problem's scheme by hand, exact inputs, and the reference in the problem's own layout."""
 
 import re
+from dataclasses import replace
+from itertools import count
 
 import numpy as np
+import pytest
 
 from cpu.reference.oracle import reference
 from cpu.runtime.compiler.library import shared_object
@@ -80,6 +83,23 @@ def survives(source, seeds=range(4)):
         return all((run_on_twin(source, *inputs, seed=seed).output == wanted).all() for seed in seeds)
     except TwinError:
         return False
+
+
+def left_out(source, statements, seeds):
+    """The statements of a kernel's text, and those that can be left out, one alone, in every order tried.
+
+    One program serves for all of them: it asks the environment which statement it is to leave out.
+    """
+    numbers = count()
+    asks = statements.sub(lambda s: f'if (atoi(getenv("LEFT_OUT")) != {next(numbers)}) {{ {s[0]} }}', source.text)
+    asking, needless = replace(source, text=asks), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEFT_OUT", "-1")
+        assert survives(asking, range(2)), "nothing is left out"
+        for number, statement in enumerate(found := statements.findall(source.text)):
+            patch.setenv("LEFT_OUT", str(number))
+            needless += [statement] if survives(asking, seeds) else []
+    return found, needless
 
 
 def wgmma_scheme(problem, *, groups=(2, 1), rows=1, columns=64, depth=4, taps=""):

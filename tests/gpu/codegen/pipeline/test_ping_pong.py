@@ -1,7 +1,6 @@
 """The ping-pong form of Hopper's TMA pipeline: warpgroups with tiles of their own take turns at the ring's stages."""
 
 from dataclasses import replace
-from itertools import count
 
 import pytest
 
@@ -10,7 +9,7 @@ from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.predict import predict, rank
 from gpu.model.space import candidates
-from tests.support.gpu.cases import SYNCHRONISATION, check_on_twin, image, product, survives, tma_scheme
+from tests.support.gpu.cases import SYNCHRONISATION, check_on_twin, image, left_out, product, survives, tma_scheme
 from tests.support.gpu.compiling import check_compiles, needs_nvrtc
 from tiling.epilogue import fused
 from tiling.scheme.specifiers import SchemeError
@@ -43,18 +42,11 @@ def test_takers_have_tiles_of_their_own(problem, options):
 
 
 @pytest.mark.slow
-def test_no_barrier_fence_commit_or_wait_can_be_left_out(monkeypatch):
-    """One program for all of them: it asks the environment which statement it is to leave out."""
+def test_no_barrier_fence_commit_or_wait_can_be_left_out():
     source = emit_scheme(tma_scheme(product(m=900, n=128, k=320), takers=(2, 1), group=3))
-    found = list(SYNCHRONISATION.finditer(source.text))
-    assert sum("passed" in s[0] for s in found) == 4  # initialised twice, waited for, and said
-    numbers = count()
-    guarded = SYNCHRONISATION.sub(lambda s: f'if (atoi(getenv("LEFT_OUT")) != {next(numbers)}) {s[0]}', source.text)
-    monkeypatch.setenv("LEFT_OUT", "-1")
-    assert survives(replace(source, text=guarded), range(2))
-    for number, statement in enumerate(found):
-        monkeypatch.setenv("LEFT_OUT", str(number))
-        assert not survives(replace(source, text=guarded), range(12)), f"without {statement[0]} nothing went wrong"
+    found, needless = left_out(source, SYNCHRONISATION, range(12))
+    assert sum("passed" in statement for statement in found) == 4  # initialised twice, waited for, and said
+    assert not needless
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ left out.
 """
 
 from dataclasses import replace
-from itertools import count
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from tests.support.gpu.cases import (
     check_on_twin,
     check_within_arrays,
     image,
+    left_out,
     product,
     survives,
     tma_scheme,
@@ -115,18 +115,9 @@ SHARED = {"cluster": (2, 1), "groups": (1, 2)}
     ],
     ids=str,
 )
-def test_no_barrier_fence_commit_or_wait_can_be_left_out(problem, options, statements, monkeypatch):
-    """One program for all of them: it asks the environment which statement it is to leave out."""
-    source = emit_scheme(tma_scheme(problem, **options))
-    found = list(SYNCHRONISATION.finditer(source.text))
-    assert len(found) == statements
-    numbers = count()
-    guarded = SYNCHRONISATION.sub(lambda s: f'if (atoi(getenv("LEFT_OUT")) != {next(numbers)}) {s[0]}', source.text)
-    monkeypatch.setenv("LEFT_OUT", "-1")
-    assert survives(replace(source, text=guarded), range(2))
-    for number, statement in enumerate(found):
-        monkeypatch.setenv("LEFT_OUT", str(number))
-        assert not survives(replace(source, text=guarded), range(12)), f"without {statement[0]} nothing went wrong"
+def test_no_barrier_fence_commit_or_wait_can_be_left_out(problem, options, statements):
+    found, needless = left_out(emit_scheme(tma_scheme(problem, **options)), SYNCHRONISATION, range(12))
+    assert len(found) == statements and not needless
 
 
 @pytest.mark.parametrize(
