@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cpu.kernel.callable import Kernel, emitted
 from cpu.reference.oracle import integers
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import supports
@@ -209,9 +210,11 @@ def drop_kernels(isa: str, reports) -> None:
     """In a child: kernels with threads that are no longer referenced are unloaded, while their OpenMP threads wait."""
     problem, text = CASES["loops for cores"]
     x, w = integers(problem)
+    scheme = parse(problem, text.format(v=isa_named(isa).lanes))
+    source = emitted(scheme, isa_named(isa), threads=2)
     # Often, since it takes a thread that is awake just when its code goes.
     for count in range(100):
-        kernel = kernel_of(problem, text, isa, threads=2)
+        kernel = Kernel(scheme, source)
         reports.send(f"kernel {count}")
         kernel(x, w)
         del kernel
