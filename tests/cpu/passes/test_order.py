@@ -37,8 +37,6 @@ from tiling.loops.rewrite import with_values
 from tiling.operators import conv2d
 from tiling.text.notation import parse
 
-RANDOM = st.randoms(use_true_random=False)  # hypothesis's own draws, which it makes simpler where a test fails
-
 
 @pytest.mark.slow
 def test_a_pass_that_changes_only_what_an_instruction_means_is_found():
@@ -109,10 +107,11 @@ def test_what_is_prefetched_stays_but_for_steps_of_taps_on_padding(problem, text
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
-@given(RANDOM)
-def test_passes_keep_the_meaning_of_100_kernels(random):
-    drawn(random)
+@settings(max_examples=50)
+@given(st.integers(0, 2**32))
+def test_passes_keep_the_meaning_of_50_kernels(seed):
+    # Of kernels that hypothesis draws number by number, half are one of the others again.
+    drawn(Random(seed))
 
 
 @pytest.mark.slow
