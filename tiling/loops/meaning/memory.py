@@ -186,7 +186,7 @@ class Array:
 class ByLane(Array):
     """An array that each lane sees from a place of its own: an index is the lane, and an element behind that place."""
 
-    of_lane: Callable[[int], Array] = field(kw_only=True)
+    of_lane: Callable[[Any], Array] = field(kw_only=True)  # also for a vector of lanes
     lanes: dict[int, Array] = field(default_factory=dict, kw_only=True)
     row: Array | None = field(default=None, kw_only=True)
     firsts: np.ndarray = field(default_factory=lambda: np.empty(0, int), kw_only=True)
@@ -212,7 +212,12 @@ class ByLane(Array):
             return self._of(lanes).origin[0]
         known = len(self.firsts)
         if known <= (last := lanes.max()):
-            self.firsts = np.array([self._of(lane).origin[0] for lane in range(last + 1)])
+            firsts: Any
+            try:
+                firsts = self.of_lane(np.arange(last + 1)).origin[0]
+            except ValueError:  # Python's min and max do not take vectors
+                firsts = [self._of(lane).origin[0] for lane in range(last + 1)]
+            self.firsts = np.broadcast_to(firsts, last + 1)
         found: np.ndarray = self.firsts[lanes]
         return found
 
@@ -239,8 +244,8 @@ def _all_written(shape: tuple[int, ...]) -> np.ndarray:
     return written
 
 
-def by_lane(array: Array, place: Callable[[int], tuple[int, ...]]) -> ByLane:
-    """The array as lanes see it. place: where each lane's part begins."""
+def by_lane(array: Array, place: Callable[[Any], tuple[Any, ...]]) -> ByLane:
+    """The array as lanes see it. place: where the part of a lane begins, or those of a vector of lanes."""
     parts = array.name, array.elements, array.written, array.origin, array.memory, array.first
     return ByLane(*parts, of_lane=lambda lane: array.moved(array.name, place(lane)).flat())
 
