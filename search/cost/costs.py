@@ -66,9 +66,11 @@ class Costs:
     # in L1. Fitted to yolo9000:Y13 and Y19, channels first, with and without S(x), on Sapphire Rapids.
     split: float = 0.5
     pack: float = 4.0
-    # By which share data from beyond L2 takes longer, for each row dim inside a loop over the vectorised channels
-    # (no unit). Prefetchers follow parts of pixels worse than whole pixels. mobilenet_v2:D2 in f32 on Sapphire Rapids
-    # takes 0.207 ms with c innermost, 0.25 with c outside w, 0.29 with c outermost.
+    # The share of the time of data from beyond L2 that shows besides, for each row dim along which lanewise tiles leave
+    # lines beside theirs for later (no unit). Prefetchers follow parts of pixels, and columns, worse than whole rows.
+    # Arithmetic does not hide that. mobilenet_v2:D2 in f32 on Sapphire Rapids takes 0.207 ms with c innermost, 0.25
+    # with c outside w, 0.29 with c outermost. D1 on Zen 3 takes 1.05 times as long by columns as by rows with warm
+    # caches, 1.58 from memory; by halves of rows 0.99 and 1.16, by quarters 1.01 and 1.24 (docs/decisions/064).
     sweep: float = 0.2
     # Seconds to start and join a team of OpenMP threads that are running already.
     start: float = 4e-6

@@ -32,9 +32,10 @@ from tiling.scheme.scheme import Scheme
 #
 #   core    = compute + overhead: what the FMA pipes do, and what they wait for around a register tile. Where vectors of
 #             x are read in place, `split` and `pack` count here too.
-#   levels  = for each cache, bytes into it / bandwidth of the memory that they come from. From beyond L2 that takes
-#             1 + `sweep` times as long for each row dim inside a loop over the vectorised channels.
+#   levels  = for each cache, bytes into it / bandwidth of the memory that they come from
 #   seconds = max(core, levels) + `exposed` · (the other parts, but not what vectors from L2 show in scores) + `start`
+#             + `sweep` · (row dims along which lanewise tiles leave lines beside theirs for later) · (the longest of
+#               the levels beyond L2)
 #             + (data from beyond L2 that no tile prefetches, where it is not the slowest part and comes from a memory
 #               slower than `in_time` · L2), times (a share - `exposed`): `not_prefetched`, or `from_memory` of an x
 #               that lies beyond the last cache and is no vector. Of an output there, nothing: no tile waits for its
@@ -64,9 +65,9 @@ class Prediction:
     """Predicted seconds of a call, and the parts of the busiest core.
 
     movement: seconds per cache, in the order of `traffic`. imbalance: the busiest core's work over the mean of all
-    threads. copy: seconds to copy x, where the kernel does so (`search.cost.copies`). unaligned: seconds more of a call
-    whose x does not begin with a cache line. addition: seconds to add up parts
-    of sums (`search.cost.additions`).
+    threads. left: seconds of waiting for lines beyond L2 that tiles left for later. copy: seconds to copy x, where the
+    kernel does so (`search.cost.copies`). unaligned: seconds more of a call whose x does not begin with a cache line.
+    addition: seconds to add up parts of sums (`search.cost.additions`).
     """
 
     seconds: float
@@ -78,6 +79,7 @@ class Prediction:
     imbalance: float
     start: float
     threads: int
+    left: float = 0.0
     copy: float = 0.0
     unaligned: float = 0.0
     addition: float = 0.0
@@ -140,14 +142,12 @@ class Predictor:
         stream = self._outgrows and may_stream(scheme)
         traffic = self._volumes.traffic(scheme, stream)
         movement = seconds_of(traffic, self.machine, stream, (passes - 1) / passes if self._whole(parts) else 1.0)
-        if self.access.lanewise:
-            longer = 1 + self.costs.sweep * sweeps(scheme)
-            movement = (*movement[:1], *(longer * part for part in movement[1:]))
         core = compute + overhead
         start = self.costs.start if count > 1 and self.threads > 1 else 0.0
         exposed = self.costs.in_tiles if self.access.by_matrix else self.costs.exposed
         vectors = traffic[0].of(self.problem.vector.name) / self.outside_l1 if self.scored_from_l2 else 0.0
-        seconds = overlapped(core, movement, vectors, exposed) + start
+        left = self.costs.sweep * sweeps(scheme) * max(movement[1:], default=0.0) if self.access.lanewise else 0.0
+        seconds = overlapped(core, movement, vectors, exposed) + left + start
         if self.access.by_matrix:
             seconds += self.costs.reshape * changes_of_tile(scheme) * share * self._cycle
         late = self._late(traffic, movement, stream, max(core, *movement), exposed)
@@ -158,7 +158,7 @@ class Predictor:
             early = {self._names[array] for array in prefetched(plans) - gone}
             seconds += sum(part for tensor, part in late.items() if tensor not in early)
         return Prediction(
-            seconds, compute, overhead, traffic, movement, parts, share * self.threads, start, self.threads
+            seconds, compute, overhead, traffic, movement, parts, share * self.threads, start, self.threads, left
         )
 
     def _whole(self, parts: tuple[Part, ...]) -> bool:

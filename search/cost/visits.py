@@ -10,16 +10,18 @@ from tiling.scheme.specifiers import Lambda, Rest, Specifier, Stage, Tile
 
 
 def sweeps(scheme: Scheme) -> int:
-    """The number of row dims that tiles walk along before they return to the same pixels for their next channels.
+    """The number of row dims that tiles walk along before they come to what lies beside their pixels in memory.
 
-    The channels of a pixel lie side by side in x and y.
+    The channels of a pixel lie side by side in x and y, so these are the row dims inside a loop over channels, which
+    cores may share. The pixels of a row follow, so these are also the row dims inside a core's loop over one that moves
+    less far.
     """
     problem, outside = scheme.problem, scheme.specifiers[: scheme.accumulators_at]
-    alone = [s for s in outside if isinstance(s, (Rest, Lambda)) or (isinstance(s, Tile) and s.worker is None)]
-    loops = [s.dim for s in alone if scheme.iterations(s) > 1]
-    if problem.vector_dim not in loops:
-        return 0
-    return len(set(loops[loops.index(problem.vector_dim) :]) & set(problem.row_dims))
+    loops = [s for s in outside if isinstance(s, (Rest, Lambda, Tile)) and scheme.iterations(s) > 1]
+    shared = [s for s in loops if isinstance(s, Tile) and s.worker and s.dim != problem.vector_dim]
+    dims = [s.dim for s in loops if s not in shared]
+    nearer = {dim: {problem.vector_dim, *problem.row_dims[n + 1 :]} for n, dim in enumerate(problem.row_dims)}
+    return len({dim for place, dim in enumerate(dims) if dim in nearer and nearer[dim] & set(dims[:place])})
 
 
 def changes_of_tile(scheme: Scheme) -> float:

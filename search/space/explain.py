@@ -95,6 +95,7 @@ def _difference(best: Prediction, other: Prediction) -> str:
     parts = {"arithmetic": other.compute - best.compute, "overhead": other.overhead - best.overhead}
     for moved, mine, theirs in zip(other.traffic, best.movement, other.movement):
         parts[f"traffic into {moved.level}"] = theirs - mine
+    parts["lines left for later"] = other.left - best.left
     worst = max(parts, key=lambda part: parts[part])
     return f"The next candidate is predicted {slower:.1%} slower, most of all by its {worst}"
 

@@ -85,20 +85,21 @@ def candidates(
 def in_order(found: Collection[Candidate]) -> list[Candidate]:
     """The candidates by predicted time.
 
-    Equal candidates are ordered by three further rules: larger steps through memory between cores first, then smaller
-    steps within a core, then shorter texts.
+    Equal candidates are ordered by four further rules: larger steps through memory between cores first, then fewer
+    loops inside a register tile, then smaller steps within a core, then shorter texts.
     """
     seconds = rounded(found)
 
-    def rank(candidate: Candidate) -> tuple[float, list[int], list[int], int, str]:
+    def rank(candidate: Candidate) -> tuple[float, list[int], int, list[int], int, str]:
         scheme = candidate.scheme
         stride = scheme.problem.tensors[0].stride
         loops = [
             s for s in scheme.specifiers if isinstance(s, (Tile, Lambda)) and s.dim not in scheme.problem.reductions
         ]
         shared = [-stride(s.dim) for s in loops if isinstance(s, Tile) and s.worker == "core"]
+        inner = sum(isinstance(s, Tile) for s in scheme.specifiers[scheme.accumulators_at :])
         steps = [stride(s.dim) for s in reversed(loops)]
-        return seconds(candidate), shared, steps, len(scheme.text), scheme.text
+        return seconds(candidate), shared, inner, steps, len(scheme.text), scheme.text
 
     return sorted(found, key=rank)
 

@@ -71,11 +71,25 @@ def test_of_what_waits_for_memory_neighbours_go_first_within_a_percent(waits, sl
         assert [c.scheme for c in found] == ([inner_w, inner_h] if first == "w" else [inner_h, inner_w])
 
 
-def test_pixels_of_a_depthwise_convolution_are_read_whole():
+def test_of_what_waits_for_memory_tiles_of_fewer_loops_go_first():
+    """Whatever their texts, of which one with loops over taps is no longer than one with unrolled taps."""
+    problem = conv2d(c=96, k=96, groups=96, h=28, w=28, r=3, s=3, padding=1)
+    base = candidates(problem, MACHINE, CATALOG)[0].prediction
+    waiting = replace(base, compute=0.5, overhead=0.0, movement=(1.0,) * len(base.movement))
+    found = [
+        Candidate(
+            parse(problem, f"T(h,14) T(w,4) T(c,6) S(y) {taps} U(h,2) U(w,7) V(c,16)"), replace(waiting, seconds=s)
+        )
+        for taps, s in (("T(r,3) T(s,3)", 1.0), ("T(r,3) U(s,3)", 1.004), ("U(r,3) U(s,3)", 1.008))
+    ]
+    assert in_order(found) == found[::-1]
+
+
+def test_pixels_of_a_depthwise_convolution_are_read_whole_and_row_by_row():
     """With an x that no L2 holds, so that each part of their channels would be a sweep through all of it."""
     first = candidates(conv2d(c=96, k=96, groups=96, h=112, w=112, r=3, s=3, stride=2, padding=1), MACHINE, CATALOG)[0]
-    loops = first.scheme.specifiers[: first.scheme.accumulators_at]
-    assert [s.dim for s in loops].index("c") == len(loops) - 1
+    loops = [s.dim for s in first.scheme.specifiers[: first.scheme.accumulators_at]]
+    assert list(dict.fromkeys(loops)) == ["h", "w", "c"] and loops == sorted(loops, key="hwc".index)
 
 
 @pytest.mark.parametrize("name", ["Y5", "Y18", "R1", "R12"])
@@ -252,6 +266,17 @@ def test_an_explanation_names_the_parts():
     assert lines[1].split()[0] == "chosen"
     assert all(candidate.scheme.text in text for candidate in found)
     assert lines[-1].endswith(".") and "registers" in lines[-1]
+
+
+def test_an_explanation_names_lines_that_were_left_for_later():
+    predictor = Predictor(DEPTHWISE, MACHINE, lambda kernel: 0.9)
+    rows, parts = (
+        Candidate(scheme, predictor.predict(scheme))
+        for loops in ("T(h,28) T(w,4) T(c,9)", "T(c,9) T(h,28) T(w,4)")
+        for scheme in [parse(DEPTHWISE, f"{loops} S(y) U(r,3) U(s,3) U(h,2) U(w,14) V(c,16)")]
+    )
+    assert rows.prediction.left == 0 < parts.prediction.left
+    assert explain(rows, [parts], MACHINE).endswith("most of all by its lines left for later.")
 
 
 @pytest.mark.parametrize("c, pieces", [(128, []), (192, [2, 96]), (256, [2, 128])])
