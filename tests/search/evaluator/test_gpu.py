@@ -18,7 +18,7 @@ import search.evaluator.gpu.backend
 import search.evaluator.gpu.cuda
 import search.evaluator.gpu.twin
 from cpu.runtime.compiler.cache_folder import limit_bytes
-from gpu.codegen.loops.scheme import emit_scheme
+from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.predict import predict, rank
 from gpu.model.space import candidates
@@ -268,7 +268,7 @@ def test_tf32_in_groups_is_refused_with_what_multiplies_them(capsys):
 def test_a_scheme_that_a_device_cannot_hold(capsys):
     problem = matmul(m=4096, n=4096, k=4096, dtype="f16")
     portable = [s for s in candidates(problem, DEVICES["H200"]) if "@warpgroup" not in s.text]
-    deep = max(portable, key=lambda s: emit_scheme(s).shared_bytes).text
+    deep = max(portable, key=lambda s: pipeline_of(s).shared_bytes).text
     arguments = ["--target", "cuda", "--model-only", "--shape", canonical(problem), "--scheme", deep]
     assert matmul_command(arguments) == 0
     assert matmul_command([*arguments, "--device", "L40S"]) == 2

@@ -6,8 +6,10 @@ It is what the analytic model is checked against: exact, slow, and sharing nothi
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import product
+from operator import add
 
 from tiling.arrays.access import access_of
 from tiling.loops.lowering.nest import Loop, RegisterTile, Staged, nest_of
@@ -56,10 +58,12 @@ def touches(scheme: Scheme) -> Iterator[tuple[str, int]]:
         # Tensors apart, and not all starting in the same set.
         base += -(-tensor.elements * 8 // 4096) * 4096 + 64 * 5
     packed: dict[tuple, int] = {}
-    yield from _walk(nest_of(scheme), {dim: 0 for dim in problem.extents}, problem, bases, packed)
+    for touched in _walk(nest_of(scheme), {dim: 0 for dim in problem.extents}, problem, bases, packed):
+        yield from touched
 
 
-def _walk(nodes, start, problem: Problem, bases, packed) -> Iterator[tuple[str, int]]:
+def _walk(nodes, start, problem: Problem, bases, packed) -> Iterator[Iterator[tuple[str, int]]]:
+    """What each register tile touches, and each stored output."""
     for node in nodes:
         if isinstance(node, Loop):
             for trip in range(node.trips):
@@ -68,9 +72,9 @@ def _walk(nodes, start, problem: Problem, bases, packed) -> Iterator[tuple[str, 
         elif isinstance(node, Staged):
             yield from _walk(node.body, start, problem, bases, packed)
             if node.tensor == problem.output.name:
-                yield from _outputs(_register(node), start, problem, bases)
+                yield _outputs(_register(node), start, problem, bases)
         else:
-            yield from _inputs(node, start, problem, bases, packed)
+            yield _inputs(node, start, problem, bases, packed)
 
 
 def _register(node) -> RegisterTile:
@@ -82,12 +86,13 @@ def _register(node) -> RegisterTile:
 def _inputs(register: RegisterTile, start, problem: Problem, bases, packed) -> Iterator[tuple[str, int]]:
     extents, lanes = register.extents, register.lanes
     size = access_of(problem).element_bytes
+    dims = tuple(problem.broadcast.dims)
+    address_of = _addresses(problem.broadcast, dims)
+    rows = _rows(dims, tuple((d, extents[d]) for d in problem.row_dims))
     for taps in product(*(range(extents[d]) for d in problem.reductions)):
         at = {**start, **{d: start[d] + t for d, t in zip(problem.reductions, taps)}}
-        pixels = [
-            _address(problem.broadcast, {**at, **{d: at[d] + i for d, i in zip(problem.row_dims, rows)}})
-            for rows in product(*(range(extents[d]) for d in problem.row_dims))
-        ]
+        first = [at[dim] for dim in dims]
+        pixels = [address_of(tuple(map(add, first, row))) for row in rows]
         if all(address is None for address in pixels):
             continue  # a tap that lies on padding for the whole tile is left out, with its weights
         for vector in range(extents[problem.vector_dim] // lanes):
@@ -100,19 +105,36 @@ def _inputs(register: RegisterTile, start, problem: Problem, bases, packed) -> I
                 yield problem.broadcast.name, bases[problem.broadcast.name] + address * size
 
 
+@cache
+def _rows(dims: tuple[str, ...], extents: tuple[tuple[str, int], ...]) -> list[tuple[int, ...]]:
+    """Each row of a tile, as the distance of these dims from its first."""
+    rows = product(*(range(extent) for _, extent in extents))
+    return [tuple({d: i for (d, _), i in zip(extents, row)}.get(dim, 0) for dim in dims) for row in rows]
+
+
 def _outputs(register: RegisterTile, start, problem: Problem, bases) -> Iterator[tuple[str, int]]:
     extents, dim = register.extents, problem.vector_dim
+    address_of = _addresses(problem.output, tuple(start))
     for rows in product(*(range(extents[d]) for d in problem.row_dims)):
         for vector in range(0, extents[dim], register.lanes):
             point = {**start, **{d: start[d] + i for d, i in zip(problem.row_dims, rows)}}
             point[dim] = start[dim] + vector
-            address = _address(problem.output, point)
-            yield problem.output.name, bases[problem.output.name] + address * access_of(problem).element_bytes
+            place = bases[problem.output.name] + address_of(tuple(point.values())) * access_of(problem).element_bytes
+            yield problem.output.name, place
 
 
-def _address(tensor: Tensor, point) -> int | None:
-    """Elements from the start of the tensor, or None on padding."""
-    values = [index.at(point) for index in tensor.indices]
-    if any(not 0 <= value < extent for value, extent in zip(values, tensor.shape)):
-        return None
-    return sum(value * stride for value, stride in zip(values, tensor.strides))
+@cache
+def _addresses(tensor: Tensor, dims: tuple[str, ...]) -> Callable[[tuple[int, ...]], int | None]:
+    """Gives the elements from the start of the tensor to a point of these dims, or None on padding.
+
+    Each is computed once: the loops around a tile, and other schemes of the problem, come to the same points.
+    """
+
+    @cache
+    def address(point: tuple[int, ...]) -> int | None:
+        values = [index.at(dict(zip(dims, point))) for index in tensor.indices]
+        if any(not 0 <= value < extent for value, extent in zip(values, tensor.shape)):
+            return None
+        return sum(value * stride for value, stride in zip(values, tensor.strides))
+
+    return address
