@@ -78,9 +78,8 @@ def quiet(monkeypatch):
 @pytest.fixture
 def inject(monkeypatch):
     """Call with {text in the source: fault}."""
-    monkeypatch.setenv(
-        "CC", shlex.join([sys.executable, str(ROOT / "tests" / "support" / "running" / "faulty_compiler.py")])
-    )
+    compiler = ROOT / "tests" / "support" / "running" / "faulty_compiler.py"
+    monkeypatch.setenv("CC", shlex.join([sys.executable, "-IS", str(compiler)]))  # no packages: it starts often
 
     def inject(faults):
         monkeypatch.setenv("FAULTS", json.dumps(faults))
