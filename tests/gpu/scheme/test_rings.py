@@ -242,9 +242,14 @@ def assert_ahead_where_the_pipeline_says_so(schemes):
 def test_rings_of_more_stages_than_steps_compile_without_spills(dtype, k):
     problem = matmul(m=65, n=33, k=k, dtype=dtype)
     for unrolled in ((2, 4, 4), (4, 4, 2), (4, 8, 4)):
-        for depth in (3, 6):
-            scheme = product_scheme(problem, unrolled=unrolled, depth=depth)
-            assert compile_cubin(emit_scheme(scheme), "sm_80").spilled == 0, scheme.text
+        sources = [emit_scheme(product_scheme(problem, unrolled=unrolled, depth=depth)) for depth in (3, 6)]
+        for source in {_below_comment(source.text): source for source in sources}.values():
+            assert compile_cubin(source, "sm_80").spilled == 0, source.scheme.text
+
+
+def _below_comment(text):
+    """All that decides the code of a text. Three stages and six are one text where there are fewer steps."""
+    return text.partition("KERNEL(")[2]
 
 
 def test_the_model_knows_that_copies_are_ahead():
