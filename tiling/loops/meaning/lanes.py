@@ -53,7 +53,8 @@ def read_all(node: Load, scope: Scope) -> np.ndarray | None:
     lanes, part = array.elements.shape[-1], _slice(node, scope)
     try:
         if part is not None:
-            return part.read(array, scope.numbers, 0, lanes).copy()
+            read: np.ndarray = part.read(array, scope.numbers, 0, lanes).copy()
+            return read
         numbers = {**scope.numbers, "lane": _counted(0, lanes, 1)}
         found: np.ndarray = Points(scope, numbers, ("lane",), ordered=True).value(node)
     except InTurn:
