@@ -2,10 +2,10 @@
 
     interpret(kernel, {"X": x, "W": w, "Y": y})         y holds the result
 
-Slow and plain: every statement is executed as it stands, scalars are NumPy's, an instruction runs its meaning. Workers
-and threads run one after the other. Where one touches what another writes, with no wait that orders the two, the
-interpreter raises `Race`. The result of an asynchronous copy is there after its `Wait`. An access outside a buffer, or
-a read of an element that nothing has written, is a `Fault`.
+Plain: scalars are NumPy's, an instruction runs its meaning. Workers and threads run one after the other, or at once
+where that comes to the same. Where one touches what another writes, with no wait that orders the two, it raises `Race`.
+The result of an asynchronous copy is there after its `Wait`. An access outside a buffer, or a read of an element that
+nothing has written, is a `Fault`.
 """
 
 from __future__ import annotations

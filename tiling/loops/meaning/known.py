@@ -223,7 +223,7 @@ def is_together(body: Body) -> bool:
 def _is_simple(statement: Statement) -> bool:
     match statement:
         case For():
-            return statement.kind in ALONE
+            return statement.kind in ALONE and not (statement.kind == "vector" and _moves(statement))
         case Alloc():
             return statement.buffer.memory == "registers" and statement.at is None
         case Do(invoke):
@@ -235,6 +235,13 @@ def _is_simple(statement: Statement) -> bool:
         case Let() | Set():
             return statement.value is None or _is_value(statement.value)
     return isinstance(statement, _TOGETHER)
+
+
+def _moves(loop: For) -> bool:
+    """Whether a lane may read what another one writes: all lanes read before one writes."""
+    stores = [each for each in walk(loop.body) if isinstance(each, Store)]
+    loads = [part for each in stores for part in parts_of(each.value) if isinstance(part, Load)]
+    return any(load.buffer == store.buffer and load.at != store.at for load in loads for store in stores)
 
 
 def _can_be_given(operand: object) -> bool:

@@ -24,7 +24,8 @@ _MANY = 1 << 15  # iterations whose vectors fit a cache
 
 
 def side_by_side(loop: For, scope: Scope) -> bool:
-    """Runs a loop over lanes that only stores a value, or one of two. Returns False, having done nothing, for others.
+    """Runs a loop over lanes that only stores a value, or one of two. Returns False, having changed no element, for
+    others.
 
     All lanes read before one writes. That is as good an order as any, as the language says of such a loop.
     """
@@ -63,7 +64,7 @@ def read_all(node: Load, scope: Scope) -> np.ndarray | None:
 
 
 def write_all(store: Store, given: np.ndarray, scope: Scope) -> bool:
-    """Stores the lanes of a vector. Returns False, having done nothing, where they must be stored in turn."""
+    """Stores the lanes of a vector. Returns False, having changed no element, where they must be stored in turn."""
     part, array = _slice(store, scope), scope.arrays[store.buffer]
     if part is None:
         return False
@@ -114,7 +115,9 @@ def _writes(statement: object, lanes: np.ndarray, points: Points) -> list[Write]
 
 
 def at_once(loop: For, scope: Scope) -> bool:
-    """Runs a nest of loops around one store. Returns False, having done nothing, for others and where order matters."""
+    """Runs a nest of loops around one store. Returns False, having changed no element, for others and where
+    order matters.
+    """
     nest = scope.nests.get(id(loop))
     if nest is None:
         nest = scope.nests[id(loop)] = nest_of(loop)

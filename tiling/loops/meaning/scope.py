@@ -39,9 +39,9 @@ class Scope:
     numbers: the values of variables; those of flags are 0 and 1. copies: those that the worker waits for. raised: the
     flags that `SetFlag` has raised. shapes: those of tile registers; None until `Tiles`. shaped: whether registers
     need them. own: the registers that this very block has named. team: the buffers that all threads share. workers: who
-    runs this. prefetches: its cursors, and what was prefetched. instructions, nests, slices, accesses,
-    together: what is known of instructions, nests of loops, loops over lanes, accesses and loops over threads that have
-    run, by their identity.
+    runs this. prefetches: its cursors, and what was prefetched. instructions, nests, slices, accesses, together:
+    what is known of instructions, nests of loops, loops over lanes, accesses and loops over threads that have run, by
+    their identity.
     """
 
     functions: Mapping[str, Function]

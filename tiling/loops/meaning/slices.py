@@ -135,7 +135,6 @@ def _note(array: Array, places: Places, writes: bool) -> None:
     """Notes that this worker reads or writes elements side by side. Raises InTurn where there is a race."""
     assert array.memory
     *outer, last = places
-    last = last if isinstance(last, slice) else slice(last, last + 1, 1)
     if last.step > 1 or not array.elements.flags.c_contiguous:
         raise InTurn
     _, first, size = array.touched((*outer, last.start))
@@ -156,7 +155,7 @@ class Sliced:
     writes: Writes | None
 
     def run(self, names: Names) -> bool:
-        """Runs the loop. Returns False, having done nothing, where it is not known as slices, or order matters."""
+        """Runs the loop. Returns False, having changed no element, where it is not slices, or order matters."""
         if self.writes is None:
             return False
         start, stop = self.loop.start.at(names.numbers), self.loop.stop.at(names.numbers)
@@ -289,5 +288,9 @@ def _element(array: Array, at: tuple[Index, ...], numbers: Numbers) -> Given:
     if not array.written[places]:
         raise InTurn
     if array.is_met:
-        _note(array, places, writes=False)
+        assert array.memory
+        try:
+            array.memory.note_read(*array.touched(places))
+        except Race:
+            raise InTurn from None
     return array.elements[places]

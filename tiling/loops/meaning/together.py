@@ -55,7 +55,7 @@ from tiling.loops.meaning.workers import Race, Worker, Workers
 
 
 def together(loop: For, scope: Scope) -> bool:
-    """Runs a loop over threads. Returns False, having done nothing but wait, where they must run in turn."""
+    """Runs a loop over threads. Returns False, having waited and changed no element, where they must run in turn."""
     if loop.kind not in SIDE_BY_SIDE:
         return False
     known = scope.together.get(id(loop))
@@ -84,7 +84,10 @@ def _numbers(loops: Iterable[For], scope: Scope) -> list[np.ndarray]:
     found: list[np.ndarray] = []
     known: dict[str, Any] = dict(scope.numbers)
     for loop in loops:
-        start, stop = loop.start.at(known), loop.stop.at(known)
+        try:
+            start, stop = loop.start.at(known), loop.stop.at(known)
+        except ValueError:  # as in `_Names.at`
+            return []
         counts = np.unique((stop - start + loop.step - 1) // loop.step)
         if len(counts) > 1 or counts[0] <= 0:
             return []
@@ -177,7 +180,8 @@ def _names(scope: Scope, numbers: dict[str, np.ndarray]) -> _Names:
     return _Names(seen, scope.numbers | numbers, dict(scope.registers), frozenset(scope.raised))
 
 
-_Touched = tuple[Array, np.ndarray, np.ndarray]  # elements by their numbers, and the threads that touch them
+# Elements by their numbers, the threads that touch them, and how many stores were run before.
+_Touched = tuple[Array, np.ndarray, np.ndarray, int]
 
 
 @dataclass(slots=True)
@@ -280,7 +284,7 @@ class _Together:
         number: Any = 0
         for each, extent in zip(places, shape):
             number = number * extent + each
-        touched.append((array, np.broadcast_to(number, len(who)), who))
+        touched.append((array, np.broadcast_to(number, len(who)), who, len(self.written)))
         return places
 
     def store(self, statement: Store, names: _Names, who: np.ndarray) -> None:
@@ -390,31 +394,37 @@ class _Together:
         """A comment changes no value."""
 
     def require_own_elements(self) -> None:
-        """Raises InTurn where a thread writes what another one touches."""
-        sizes = [(array.elements, array.elements.itemsize) for array, _, _ in (*self.read, *self.written)]
-        for array, _, _ in self.written:
-            for elements, size in sizes:
-                if size != array.elements.itemsize and np.may_share_memory(elements, array.elements):
+        """Raises InTurn where a thread writes what another one touches, or reads in the end what it has written, which
+        `note` would tell in another order.
+        """
+        written, touched = _arrays(self.written), _arrays((*self.read, *self.written))
+        for start, array in written.items():
+            for begin, other in touched.items():
+                apart = begin[0] - start[0]
+                unlike = begin[1] != start[1] or apart % start[1]
+                if unlike and np.may_share_memory(other, array):
                     raise InTurn
         if not self.written:
             return
-        (places, owners), (reads, readers) = _addresses(self.written), _addresses(self.read)
-        order = np.argsort(places, kind="stable")
-        places, owners = places[order], owners[order]
+        (places, owners, stores), (reads, readers, before) = _addresses(self.written), _addresses(self.read)
+        order = np.argsort(places, kind="stable")  # of an element's stores the last one comes last
+        places, owners, stores = places[order], owners[order], stores[order]
         if np.any((places[1:] == places[:-1]) & (owners[1:] != owners[:-1])):
             raise InTurn
-        found = np.minimum(np.searchsorted(places, reads), len(places) - 1)
-        if np.any((places[found] == reads) & (owners[found] != readers)):
+        found = np.maximum(np.searchsorted(places, reads, side="right") - 1, 0)
+        if np.any((places[found] == reads) & ((owners[found] != readers) | (stores[found] < before))):
             raise InTurn
 
     def note(self) -> None:
         """Tells the memory in which workers meet what each thread has touched. Raises InTurn where there is a race."""
         try:
             for touched, writes in ((self.read, False), (self.written, True)):
-                by_array: dict[tuple[int, int], list[_Touched]] = {}
+                by_array: dict[tuple[int, int, int], list[_Touched]] = {}
                 for each in touched:
-                    if each[0].memory is not None and (self.group or self.workers.barriers):
-                        by_array.setdefault((each[0].address, id(each[0].memory)), []).append(each)
+                    array = each[0]
+                    if array.memory is not None and (self.group or self.workers.barriers):
+                        known = array.address, array.elements.itemsize, id(array.memory)
+                        by_array.setdefault(known, []).append(each)
                 for met in by_array.values():
                     self.note_array(met, writes)
         except Race:
@@ -425,10 +435,12 @@ class _Together:
     def note_array(self, touched: list[_Touched], writes: bool) -> None:
         """Tells the memory of an array what each thread has touched there."""
         array = touched[0][0]
-        numbers = np.concatenate([each for _, each, _ in touched])
-        who = np.concatenate([each for _, _, each in touched])
-        both = np.unique(who * array.elements.size + numbers)
-        who, numbers = np.divmod(both, array.elements.size)
+        numbers = np.concatenate([each[1] for each in touched])
+        who = np.concatenate([each[2] for each in touched])
+        if not len(numbers):
+            return
+        most = int(numbers.max()) + 1  # an array may be a part of another one that begins there
+        who, numbers = np.divmod(np.unique(who * most + numbers), most)
         starts = np.flatnonzero(np.diff(who, prepend=-1))
         for thread, each in zip(who[starts].tolist(), np.split(numbers, starts[1:])):
             self.is_at_work(thread)
@@ -445,12 +457,18 @@ def _of(each: Any, who: np.ndarray) -> Any:
     return each[who] if isinstance(each, np.ndarray) and each.ndim else each
 
 
-def _addresses(touched: list[_Touched]) -> tuple[np.ndarray, np.ndarray]:
-    """Where in this machine's memory elements lie, and which threads touch them."""
+def _arrays(touched: Iterable[_Touched]) -> dict[tuple[int, int, int], np.ndarray]:
+    """The arrays that are touched, by where they begin, the bytes of an element, and their length."""
+    return {(each.address, each.elements.itemsize, each.elements.size): each.elements for each, *_ in touched}
+
+
+def _addresses(touched: list[_Touched]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where in this machine's memory elements lie, which threads touch them, and how many stores were run before."""
     if not touched:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    places = [array.address + numbers * array.elements.itemsize for array, numbers, _ in touched]
-    return np.concatenate(places), np.concatenate([who for _, _, who in touched])
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    places = [array.address + numbers * array.elements.itemsize for array, numbers, _, _ in touched]
+    before = [np.full(len(who), stores) for _, _, who, stores in touched]
+    return np.concatenate(places), np.concatenate([each[2] for each in touched]), np.concatenate(before)
 
 
 _RUN: dict[type, Callable[..., None]] = {

@@ -1,9 +1,9 @@
 """The workers of a kernel that runs: who is at work, who has waited for whom, and who has touched which byte since.
 
-Workers run one after the other here, so results say nothing of their order. What one of them writes and another one
-touches, with no barrier of a group of both in between, is a `Race`, unless both groups took a counter in between. A
-worker is the loops around it, from the outside: block 3, thread 7. What stands in no loop over threads, every thread of
-the group does.
+Workers run one after the other here, or at once where that is the same, so results say nothing of their order. What one
+of them writes and another one touches, with no barrier of a group of both in between, is a `Race`, unless both groups
+took a counter in between. A worker is the loops around it, from the outside: block 3, thread 7. What stands in no loop
+over threads, every thread of the group does.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Workers:
         self.waited[self.now] = self.waits
 
     def barrier(self, kind: str) -> None:
-        """The workers of a kind wait. Raises Race in a loop over them, which run one after the other."""
+        """The workers of a kind wait. Raises Race in a loop over them."""
         if kind == "block" and len(self.now) > 1 and self.now[-1][0] == "block":
             self.meet()
         elif kind in dict(self.now):
@@ -316,6 +316,8 @@ class Memory:
     def _with_reader(self, readers: int) -> int:
         """Those readers, and the worker at work."""
         worker, waits = self.workers.now, self.workers.waits
+        if self.readers[readers].get(worker) == waits:
+            return readers
         found = self.more.get((readers, worker, waits))
         if found is None:
             found = self.more[readers, worker, waits] = len(self.readers)
