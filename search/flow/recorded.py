@@ -79,6 +79,7 @@ def tuned(
         seed=seed,
         known=known,
         incumbent=kept.scheme if kept else None,
+        again=is_worth_another_try,
         progress=progress,
     )
     return outcome, sum(scheme.text in known for scheme in schemes)

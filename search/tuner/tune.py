@@ -28,8 +28,10 @@ FINAL_SHARE = 0.4
 # This share of the trials is drawn at random from further candidates, DEEPER times as many as the trials, since the
 # model's order may be wrong.
 EXPLORED, DEEPER = 0.25, 8
-# Seconds that a visit may take before it counts as hung, however little of the budget is left.
-LEAST_PATIENCE = 5.0
+# Seconds that a visit may take before it counts as hung, however little of the budget is left. As long as nothing was
+# measured the machine may be at fault: each wait in vain makes the next longer by so much, up to MOST_PATIENCE, and
+# after MOST_IN_VAIN of them a search whose time is over ends.
+LEAST_PATIENCE, MOST_PATIENCE, MOST_IN_VAIN = 5.0, 20.0, 8
 # Above that, the share of the remaining budget that a visit may take: a hung scheme must not cost the others their
 # turn.
 PATIENT_SHARE = 1 / 3
@@ -88,6 +90,7 @@ def tune(
     seed: int = 0,
     known: Mapping[str, Timing | str] | None = None,
     incumbent: str | None = None,
+    again: Callable[[str], bool] = lambda reason: False,
     progress: Callable[[Stage], None] = lambda stage: None,
 ) -> Outcome:
     """Measures up to `trials` candidates in about `budget` seconds and chooses one. Raises TuningError.
@@ -98,10 +101,10 @@ def tune(
     schemes that were measured before. known: earlier outcomes by text, which do not count as trials. A scheme with a
     known timing is measured again only in the finals. A scheme that is known to fail is left out, unless all known
     outcomes are failures: then the machine was at fault, and all are tried again. incumbent: the text that an earlier
-    search chose. progress(stage) hears of each step. A KeyboardInterrupt ends the search with the best scheme so far,
-    if there is one.
+    search chose. again(reason): whether the machine, not the scheme, may be at fault. progress(stage) hears of each
+    step. A KeyboardInterrupt ends the search with the best scheme so far, if there is one.
     """
-    search = _Search(measure, prepare, clock, clock() + budget, batch)
+    search = _Search(measure, prepare, clock, clock() + budget, batch, again)
     timings = {text: found for text, found in (known or {}).items() if isinstance(found, Timing)}
     search.found = {s.text: Measured(s, (timings[s.text],)) for s in candidates if s.text in timings}
     done = frozenset(known or ()) if search.found else frozenset()
@@ -120,7 +123,9 @@ def tune(
         reasons = list(search.failed.values())
         alone = "the one candidate that was tried could not"
         none = alone if len(reasons) == 1 else f"none of {len(reasons)} candidates could"
-        raise TuningError(f"{none} be measured: {max(set(reasons), key=reasons.count)}")
+        reason = max(set(reasons), key=reasons.count)
+        busy = "; the machine may be busy: search again, or let the model choose" * again(reason)
+        raise TuningError(f"{none} be measured: {reason}{busy}")
     contenders = search.contenders(incumbent)
     best = settled(contenders, candidates, incumbent)
     runners_up = tuple(sorted((m for m in contenders.values() if m is not best), key=lambda m: m.work))
@@ -142,6 +147,7 @@ class _Search:
     clock: Callable[[], float]
     deadline: float
     batch: int
+    again: Callable[[str], bool]
     found: dict[str, Measured] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     finalists: dict[str, Measured] = field(default_factory=dict)
@@ -164,8 +170,15 @@ class _Search:
             self.slowest = max(self.slowest, self.clock() - begun)
         return outcome
 
+    @property
+    def in_vain(self) -> int:
+        """How many schemes failed through the machine's fault, perhaps, while none was measured."""
+        return 0 if self.found else sum(map(self.again, self.failed.values()))
+
     def patience(self) -> float:
-        return max(LEAST_PATIENCE, PATIENT_SHARE * (self.deadline - self.clock()))
+        """Seconds for the next visit."""
+        least = min(LEAST_PATIENCE * (1 + self.in_vain), MOST_PATIENCE)
+        return max(least, PATIENT_SHARE * (self.deadline - self.clock()))
 
     def try_all(self, schemes: list[AnyScheme], deadline: float, progress: Callable[[Stage], None]) -> None:
         """Measures each scheme once, in batches that are compiled together.
@@ -174,7 +187,7 @@ class _Search:
         """
         first = 0
         while first < len(schemes):
-            if self.found and self.clock() > deadline:
+            if self.clock() > deadline and (self.found or self.in_vain >= MOST_IN_VAIN):
                 return
             # Where little time is left, it goes into compiling what will be measured.
             size = self.batch if self.deadline - self.clock() > LEAST_FOR_A_BATCH else 2

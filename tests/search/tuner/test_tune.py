@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from unittest.mock import patch
 
 import pytest
 
@@ -352,6 +353,43 @@ def test_a_candidate_that_hangs_leaves_time_for_the_others():
 
     bench.measure = hangs
     assert bench.tune(budget=60.0).trials == len(CANDIDATES) and patience_given[0] == pytest.approx(20.0)
+
+
+def in_vain(reason):
+    return reason.startswith("no answer")
+
+
+def slow_machine(bench, takes):
+    """Every visit takes so many seconds, or ends in vain before."""
+    measure, patience_given = bench.measure, []
+
+    def visit(scheme, seconds, patience):
+        patience_given.append(patience)
+        bench.now += min(patience, takes)
+        return measure(scheme, seconds, patience) if patience > takes else f"no answer within {patience:g} s: killed"
+
+    bench.measure = visit
+    return patience_given
+
+
+def test_on_a_busy_machine_visits_get_more_time_until_one_succeeds():
+    bench = Bench({c.text: 1.0 for c in CANDIDATES})
+    patience_given = slow_machine(bench, takes=12.0)
+    assert bench.tune(budget=3.0, again=in_vain).failed == 2
+    assert patience_given == [5.0, 10.0, 15.0]
+
+
+def test_where_nothing_answers_the_search_ends_and_says_what_to_do():
+    bench = Bench({c.text: 1.0 for c in CANDIDATES})
+    slow_machine(bench, takes=float("inf"))
+    with (
+        patch("search.tuner.tune.MOST_IN_VAIN", 3),
+        pytest.raises(
+            TuningError, match=r"none of 4 candidates could .* killed; the machine may be busy: search again"
+        ),
+    ):
+        bench.tune(budget=3.0, batch=2, again=in_vain)
+    assert bench.now < 3.0 + 4 * 20.0
 
 
 def test_an_interrupt_keeps_the_best_so_far():
