@@ -22,6 +22,7 @@ from search.commands.ending import ending
 from search.commands.options import folder, whole
 from tilewright_entry import run
 
+_MAGIC = b"\x93NUMPY"  # what a .npy file begins with
 _LONGEST = 60  # characters of a file's name; each may take four bytes of the 255 that a file system has
 
 
@@ -79,6 +80,10 @@ def _array(path: str) -> np.ndarray:
     try:
         if Path(path).exists() and not Path(path).is_file():  # a pipe would be waited for
             raise ValueError("it is no regular file")
+        with open(path, "rb") as file:
+            begins = file.read(len(_MAGIC))
+        if begins and not begins.startswith((_MAGIC, b"PK")):  # NumPy would take it for Python's objects
+            raise ValueError("it is no .npy file: write one with numpy.save")
         found = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError, BadZipFile, MemoryError) as error:
         raise ModelError(f"{path} cannot be read as an array: {getattr(error, 'strerror', None) or error}") from None

@@ -105,8 +105,11 @@ def _instead(folder: Path) -> str:
 
 
 def _is_record(path: Path) -> bool:
-    """Whether a file is a record, by its name or its content. Another program's .json may lie in the folder."""
-    if "__" in path.stem:
+    """Whether a file is a record, by its name or its content. Another program's .json may lie in the folder.
+
+    One beside a library of its name is, even where it is damaged.
+    """
+    if "__" in path.stem or path.with_suffix(".so").is_file():
         return True
     try:
         return bool(_read(path))

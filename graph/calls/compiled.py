@@ -242,7 +242,9 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
             files = {file: content(path / file) for file in (*record["files"], f"{name}.so")} | {RECORD: whole}
             weights = _mapped(path / f"{name}.bin") if record["weight_bytes"] else _page_aligned(0)
     except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
-        why = f"{Path(error.filename or '').name}: {error.strerror}" if isinstance(error, OSError) else error
+        why = f"{Path(error.filename or '').name}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        if isinstance(error, json.JSONDecodeError):
+            why = f"{RECORD} is cut short or damaged ({error}): save the model again"
         raise ModelError(f"{folder} holds no saved model: {why}{_instead(folder)}") from None
     if whose := of_others(path, path / RECORD):
         warnings.warn(

@@ -70,7 +70,8 @@ class Costs:
     # lines beside theirs for later (no unit). Prefetchers follow parts of pixels, and columns, worse than whole rows.
     # Arithmetic does not hide that. mobilenet_v2:D2 in f32 on Sapphire Rapids takes 0.207 ms with c innermost, 0.25
     # with c outside w, 0.29 with c outermost. D1 on Zen 3 takes 1.05 times as long by columns as by rows with warm
-    # caches, 1.58 from memory; by halves of rows 0.99 and 1.16, by quarters 1.01 and 1.24 (docs/decisions/064).
+    # caches, 1.58 from memory; by halves of rows 0.99 and 1.16, by quarters 1.01 and 1.24 (docs/decisions/064). For L3
+    # that is too much, then, and for memory too little; what is chosen by it gains from both.
     sweep: float = 0.2
     # Seconds to start and join a team of OpenMP threads that are running already.
     start: float = 4e-6

@@ -60,6 +60,9 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
         text += f"; {problem.broadcast.name} is copied {when}, {why}"
     if prediction.copy:
         text += f" ({prediction.copy / prediction.seconds:.0%} of the time)"
+    if prediction.left:
+        share = prediction.left / prediction.seconds
+        text += f"; tiles wait for lines that they left for later ({share:.0%} of the time)"
     if prediction.unaligned:
         text += f"; an {problem.broadcast.name} that does not begin with a cache line is copied first, which takes "
         text += f"{microseconds(prediction.unaligned)} more"

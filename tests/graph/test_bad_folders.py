@@ -36,7 +36,8 @@ def test_a_folder_without_a_file_is_one_sentence(tiny, tmp_path, file):
 def test_a_folder_with_another_record_is_one_sentence(tiny, tmp_path, text):
     tiny.save(tmp_path)
     (tmp_path / "model.json").write_text(text, encoding="utf-8")
-    with pytest.raises(ModelError, match="holds no saved model"):
+    cut = ": model.json is cut short or damaged .* save the model again" if text == "" else ""
+    with pytest.raises(ModelError, match=f"holds no saved model{cut}"):
         load_model(tmp_path)
 
 

@@ -211,9 +211,10 @@ def test_a_wrong_command_is_one_sentence(words, why, capsys):
         (b"", "No data left in file"),
         (b"PK\x03\x04 no archive", "File is not a zip file"),
         (b"\x93NUMPY\x01\x00\x10\x00{'descr': '<f4'", "EOF: reading array header"),
+        (b"127.0.0.1 localhost", "it is no .npy file: write one with numpy.save"),
         (None, "it is no regular file"),
     ],
-    ids=["empty", "archive", "cut", "pipe"],
+    ids=["empty", "archive", "cut", "text", "pipe"],
 )
 def test_an_input_that_is_no_array_is_one_sentence(tiny, tmp_path, content, why, capsys):
     path = tmp_path / "x.npy"

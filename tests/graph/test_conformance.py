@@ -71,7 +71,7 @@ REFUSED = "test_nonzero_example_cpu"
 @pytest.fixture(scope="module", autouse=True)
 def made_sooner():
     """onnx takes twelve seconds to make its cases: six for pooling in three dims, which none here asks for, and two to
-    quote its own sources. A test that did ask would expect zeros, and fail.
+    quote its own sources. Whatever did ask for them, later in this process too, would expect zeros, and fail.
     """
     from onnx.backend.test.case import base
     from onnx.reference.ops import op_pool_common as pooling

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from bench.peers import PEERS
 from bench.report.curves import Curve, curves
 from bench.report.files import check_writable, write
@@ -33,7 +31,7 @@ from bench.run.layers import held
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.options import Parser
-from cpu.runtime.output import readable
+from cpu.runtime.output import readable, terminal
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError
 from search.commands.options import seconds, whole
@@ -210,7 +208,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"without {peer}: {why}", file=sys.stderr)
     if options.report:
         check_writable(options.report)
-    rank_first(backend, map(backend.problem, layers.values()), Console(stderr=True))
+    rank_first(backend, map(backend.problem, layers.values()), terminal())
     with alone():
         for name, problem in layers.items():
             try:

@@ -188,6 +188,10 @@ def test_what_is_no_saved_kernel_is_refused(saved, tmp_path):
     (tmp_path / "empty" / "product.so").touch()
     with pytest.raises(ExportError, match="a library lies there without its record, as of a program"):
         load(tmp_path / "empty")
+    (tmp_path / "empty" / "product.json").write_text('{"op": "mat')
+    with pytest.raises(ExportError, match=r"product.json is no record of a saved kernel: "):
+        load(tmp_path / "empty")
+    (tmp_path / "empty" / "product.json").unlink()
     (tmp_path / "empty" / "model.json").write_text("{}")
     with pytest.raises(ExportError, match="not the folder of one saved kernel, but that of a whole model: load_model"):
         load(tmp_path / "empty")

@@ -76,7 +76,7 @@ def test_random_kernels_need_every_pass():
         missing -= {name for (_, before), (name, kernel) in pairwise(forms) if kernel != before}
         if not missing:
             return
-    raise AssertionError(f"no kernel needs {', '.join(missing)}")
+    raise AssertionError(f"no kernel needs {', '.join(sorted(missing))}")
 
 
 @pytest.mark.parametrize("layout", ["nhwc", "nchw"])

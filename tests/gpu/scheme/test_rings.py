@@ -249,7 +249,7 @@ def test_rings_of_more_stages_than_steps_compile_without_spills(dtype, k):
 
 def _below_comment(text):
     """All that decides the code of a text. Three stages and six are one text where there are fewer steps."""
-    return text.partition("KERNEL(")[2]
+    return text[text.index("KERNEL(") :]
 
 
 def test_the_model_knows_that_copies_are_ahead():

@@ -277,6 +277,7 @@ def test_an_explanation_names_lines_that_were_left_for_later():
     )
     assert rows.prediction.left == 0 < parts.prediction.left
     assert explain(rows, [parts], MACHINE).endswith("most of all by its lines left for later.")
+    assert "tiles wait for lines that they left for later (" in explain(parts, [rows], MACHINE)
 
 
 @pytest.mark.parametrize("c, pieces", [(128, []), (192, [2, 96]), (256, [2, 128])])

@@ -46,6 +46,7 @@ def check_example(docstring: str, name: str, forms: dict[str, Kernel]) -> None:
     left, right = shown(docstring)
     assert [line for line in left if line.strip()] and [line for line in right if line.strip()]
     assert before != after
-    assert missing(left, before) is None
-    assert missing(right, after) is None
+    for lines, kernel, when in ((left, before, "before"), (right, after, "after")):
+        line = missing(lines, kernel)
+        assert line is None, f"the kernel {when} the pass has no such line: {line}"
     assert missing(left, after) or missing(right, before), "the example shows nothing that changes"

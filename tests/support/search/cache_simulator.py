@@ -106,10 +106,10 @@ def _inputs(register: RegisterTile, start, problem: Problem, bases, packed) -> I
 
 
 @cache
-def _rows(dims: tuple[str, ...], extents: tuple[tuple[str, int], ...]) -> list[tuple[int, ...]]:
+def _rows(dims: tuple[str, ...], extents: tuple[tuple[str, int], ...]) -> tuple[tuple[int, ...], ...]:
     """Each row of a tile, as the distance of these dims from its first."""
     rows = product(*(range(extent) for _, extent in extents))
-    return [tuple({d: i for (d, _), i in zip(extents, row)}.get(dim, 0) for dim in dims) for row in rows]
+    return tuple(tuple({d: i for (d, _), i in zip(extents, row)}.get(dim, 0) for dim in dims) for row in rows)
 
 
 def _outputs(register: RegisterTile, start, problem: Problem, bases) -> Iterator[tuple[str, int]]:

@@ -98,7 +98,8 @@ def is_at_most_1(program: Sized, value: Expression) -> bool:
     given = {statement.array: statement for statement in program.program.statements}
     if isinstance(value, Access) and value.array in given:
         statement = given[value.array]
-        value = statement.expression if value.at == tuple(map(Dim, statement.dims)) else value
+        whole = value.at == tuple(map(Dim, statement.dims)) and not statement.reduced
+        value = statement.expression if whole else value
     dtypes = {array.name: array.dtype for array in (*program.inputs, *program.assigned)}
     largest = [s for s in given.values() if isinstance(s.value, Reduce) and s.value.kind == "max"]
     return any(is_exp(value, each) and is_unrounded(each, dtypes) for each in largest)

@@ -23,7 +23,7 @@ def test_what_is_more_than_it_may_be_is_told():
 
 @pytest.mark.slow
 def test_the_command_measures_processes_that_start_afresh(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("bench.studies.networks.waiting._TIMES", 2)  # of each kind
+    monkeypatch.setattr("bench.studies.networks.waiting._TIMES", 3)  # of each kind
     path = tmp_path / "net.onnx"
     path.write_bytes(residual_network().SerializeToString())
     main(["--models", str(path), "--dim", "batch=1", "--waiting"])

@@ -57,6 +57,8 @@ def test_a_quotient_is_drawn_out(text, wanted):
         WHOLE.replace("/ d[i]", "/ b[i]"),  # no sum that was waited for
         WHOLE.replace("sum[j] p", "max[j] p"),
         "p: bf16; " + WHOLE,  # quotients are rounded
+        "m: bf16; " + WHOLE,  # the largest value is, so exponentials may be above 1
+        SUM + "y[i,c] = sum[j] d[i] / d[i] * v[j,c]",  # a sum of exponentials may be too
         SUM + "y[i] = sum[j] e[i,j] / d[i]",
         # The sum of what is not divided yet might be too large.
         WHOLE.removeprefix("m[i] = max[j] t[i,j]; e[i,j] = exp(t[i,j] - m[i]); "),

@@ -32,6 +32,12 @@ def program_of(text, **options):
             "m[i] = max[j] t[i,j]; d[i] = sum[j] exp(t[i,j] - m[i]); d_inverse[i] = 1.0 / d[i]; "
             "y[i,j] = exp(t[i,j] - m[i]) * d_inverse[i]",
         ),
+        # Over several dims.
+        (
+            "m[] = max[i,j] t[i,j]; d[] = sum[j,i] exp(t[i,j] - m[]); y[i,j] = exp(t[i,j] - m[]) / d[]",
+            "m[] = max[i,j] t[i,j]; d[] = sum[j,i] exp(t[i,j] - m[]); d_inverse[] = 1.0 / d[]; "
+            "y[i,j] = exp(t[i,j] - m[]) * d_inverse[]",
+        ),
         # A name that is taken.
         (
             SUM + "d_inverse[i,j] = e[i,j] / d[i]; y[i,j] = 2.0 * d_inverse[i,j]",
@@ -52,6 +58,7 @@ def test_a_quotient_becomes_a_product(text, wanted):
     [
         SUM + "y[i] = 2.0 / d[i]",  # as many quotients as sums
         SUM + "y[i,c] = v[i,c] / d[i]",  # may be a whole number
+        SUM + "y[i,c] = v[i,c] + d[i] / d[i]",  # is one
         SOFTMAX.replace("/ d[i]", "/ d[2-i]"),
         SOFTMAX.replace("- m[i]", "- 1"),  # may be infinite
         SOFTMAX.replace("max[j] t", "min[j] t"),
