@@ -155,6 +155,7 @@ def doctored(tmp_path_factory):
         yield write
 
 
+@pytest.mark.slow
 def test_a_doctored_record_is_valid_or_ignored(doctored):
     given(DOCTORED)(settings(max_examples=50)(lambda values: check_records(doctored, values)))()
 

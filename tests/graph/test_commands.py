@@ -33,6 +33,7 @@ def test_files_that_are_no_models_are_one_sentence(tmp_path, capsys):
         load_model(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_command_says_how_far_outputs_are_from_the_reference(tmp_path, capsys, monkeypatch):
     from graph.calls.compiled import CompiledModel
     from graph.compile import main

@@ -161,6 +161,7 @@ def test_what_cannot_be_run_or_written_is_one_sentence(words, code, said, tmp_pa
     assert said.format(folder=tmp_path) in printed.err and printed.err.count("\n") == 1 and not printed.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "options", "code", "told"),
     [

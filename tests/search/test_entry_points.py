@@ -186,6 +186,7 @@ sys.meta_path.insert(sys.meta_path.index(PathFinder) + 1, Editable)
 """
 
 
+@pytest.mark.slow
 def test_a_folder_gpu_beside_a_script_does_not_hide_the_files_of_ours(tmp_path):
     (tmp_path / "gpu").mkdir()
     script = tmp_path / "script.py"

@@ -113,6 +113,7 @@ def trees(operations):
     return st.recursive(st.just(Y) | NUMBERS | ARRAYS, grown, max_leaves=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(trees([*INFIX, *FUNCTIONS.items()]))
 def test_any_expression_parses_back(tree):

@@ -127,6 +127,7 @@ def test_kernels_are_searched_for_the_caches_that_they_are_timed_with(cache, mad
     assert asked == [cache]
 
 
+@pytest.mark.slow
 def test_layers_are_run_in_the_layout_asked_for(made_up, monkeypatch, tmp_path):
     """Every convolution; products have none."""
     depthwise = conv2d(c=4, k=4, groups=4, h=5, w=5, r=3, s=3)

@@ -272,6 +272,7 @@ def test_saved_kernels_are_loaded_again(tmp_path):
     assert (tmp_path / f"{kernel.emitted.symbol}.so").exists() and "_winograd_" in kernel.emitted.symbol
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_candidates_are_valid_and_in_order(threads):
     backend = cpu_backend("portable", threads)
@@ -287,6 +288,7 @@ def test_candidates_are_valid_and_in_order(threads):
         emit(candidate.scheme, backend.isa, threads)
 
 
+@pytest.mark.slow
 def test_auto_begins_with_tiles_whose_weights_come_from_memory_in_time():
     """F(4) has 36 weights where F(2) has 16. With caches warm it is the fastest here."""
     backend, problem = cpu_backend("portable", 2), conv2d(c=128, h=28, w=28, k=128, r=3, s=3, padding=1)

@@ -85,6 +85,7 @@ def test_a_directory_in_place_of_a_record_is_refused_and_closed(tmp_path):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.slow
 def test_timing_a_loaded_kernel_says_that_it_needs_a_compiler(saved, monkeypatch, tmp_path):
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "empty"))
     monkeypatch.setattr("cpu.runtime.machine.timer._library", _library.__wrapped__)

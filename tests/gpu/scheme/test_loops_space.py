@@ -60,6 +60,7 @@ def test_every_one_fits_a_device_and_has_a_time(name):
     assert all(each.seconds > 0 and each.resident >= 1 for each in times)
 
 
+@pytest.mark.slow
 def test_large_problems_take_large_tiles_and_small_ones_small():
     def best(problem):
         times = [predict_loops(emit_scheme(s), DEVICES["H100"]) for s in loop_schemes(problem)]

@@ -208,6 +208,7 @@ SHORT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem, device", SHORT, ids=str)
 def test_words_are_loaded_ahead_where_the_pipeline_says_so_however_few_steps_there_are(problem, device):
     """With fewer steps than stages all tiles are filled before the first step. A step alone is no loop."""
@@ -216,6 +217,7 @@ def test_words_are_loaded_ahead_where_the_pipeline_says_so_however_few_steps_the
     assert_ahead_where_the_pipeline_says_so(of_warps)
 
 
+@pytest.mark.slow
 def test_blocks_that_share_a_sum_load_ahead_too():
     """Their threads tell each other a number through shared memory, which is no tile."""
     sharing = [s for s in by_passes(matmul(m=128, n=96, k=4096, dtype="f16"), "A100") if pipeline_of(s).split_k > 1]

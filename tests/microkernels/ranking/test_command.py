@@ -48,6 +48,7 @@ def measure_with(l1_bytes):
     return measure
 
 
+@pytest.mark.slow
 def test_rank_show_and_plot(fake_workers, capsys, tmp_path):
     assert command_line.main(["rank", "--isa", "portable", "--quick"]) == 0
     printed = capsys.readouterr()

@@ -75,6 +75,7 @@ def test_choosing_predicts_only_what_it_compiles_and_its_time_counts(monkeypatch
     assert found.seconds >= 0.2
 
 
+@pytest.mark.slow
 def test_files_of_different_problems_have_different_names(tmp_path, capsys):
     shapes = [CONV, CONV + ",stride=2", CONV + ",epilogue=relu(y+b)"]
     products = [PRODUCT, PRODUCT + ",trans_b=1", PRODUCT + ",batch=2,trans_b=1"]

@@ -239,6 +239,7 @@ def test_an_explanation_says_where_x_is_copied(channels):
     assert ("; x is copied first, so that words run along sc;" in told) == (channels == 3)
 
 
+@pytest.mark.slow
 def test_the_search_never_lets_sums_wait_in_a_narrow_output():
     machine = replace(MACHINE, isa="avx512bf16")
     for output, waits in (("bf16", False), ("f32", True)):

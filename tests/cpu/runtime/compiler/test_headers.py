@@ -97,6 +97,7 @@ def test_each_set_of_flags_has_its_own(tmp_path):
     assert kinds() == ".gch .gch"
 
 
+@pytest.mark.slow
 def test_threads_make_it_once(tmp_path, monkeypatch):
     made = []
     monkeypatch.setattr(
@@ -140,6 +141,7 @@ def test_where_it_cannot_be_made_or_is_deleted_the_kernel_is_compiled_without(tm
     assert given(tmp_path, compiler=failing) == ()
 
 
+@pytest.mark.slow
 def test_where_gcc_cannot_place_it_the_kernel_is_compiled_without(monkeypatch):
     tried = []
 
@@ -153,6 +155,7 @@ def test_where_gcc_cannot_place_it_the_kernel_is_compiled_without(monkeypatch):
     assert compiled(SOURCE, FLAGS) and tried == [True, False]
 
 
+@pytest.mark.slow
 def test_the_command_counts_kernels_alone(capsys):
     compiled(SOURCE, FLAGS)
     assert main(["status"]) == 0

@@ -181,6 +181,7 @@ def seconds(prediction):
     return prediction.seconds
 
 
+@pytest.mark.slow
 def test_a_product_of_few_steps_is_worth_takers_and_one_of_many_is_not():
     """Two tiles at once copy more for each product, so takers pay where draining takes long beside the steps."""
     gains = [

@@ -213,6 +213,7 @@ def test_only_the_reduction_of_a_whole_tile_is_split():
         parse(PRODUCT, split(scheme, 2).text.replace("T(k,2)@block", "T(k,2)@warp"))
 
 
+@pytest.mark.slow
 def test_the_space_splits_where_tiles_are_fewer_than_multiprocessors():
     best = pipeline_of(rank(LONG, H200)[0].scheme)
     assert best.split_k > 1 and best.grid <= H200.multiprocessors

@@ -98,6 +98,7 @@ def test_a_sample_of_the_space_is_exact(problem):
         check_on_twin(scheme)
 
 
+@pytest.mark.slow
 def test_the_space_has_tma_schedules_where_they_can_run():
     assert tma_candidates(product()) and not tma_candidates(product(), DEVICES["A100"])
     far = image(h=200, s=1, r=2, dilation=(260, 1), padding=((0, 150), (0, 0)))
