@@ -22,11 +22,7 @@ from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import LOWER, Forms, Pass, forms, names
 from tiling.program.infer import Sized
 from tiling.program.lowering.lower import lower_program
-from tiling.program.rewrite.factor_sums import factored_sums
-from tiling.program.rewrite.inline import inlined
-from tiling.program.rewrite.invert_sums import inverted_sums
-from tiling.program.rewrite.split_sums import split_sums
-from tiling.program.rewrite.transpose_operands import transposed_operands
+from tiling.program.rewrite.order import rewritten
 from tiling.rewrite.copies.im2col import COPY
 from tiling.rewrite.copies.lower import CopyOfX
 from tiling.rewrite.parts import lower_addition, with_addition
@@ -142,5 +138,4 @@ def winograd_packing_forms(
 
 def program_forms(program: Sized, isa: Isa, threads: int) -> Forms:
     """The plain loops of a program, with cheap maps inlined and long sums in parts; then after each pass."""
-    plain = lower_program(split_sums(transposed_operands(inverted_sums(factored_sums(inlined(program))))))
-    return forms(plain, PROGRAM, ProgramFacts(isa, threads))
+    return forms(lower_program(rewritten(program, transposes=True)), PROGRAM, ProgramFacts(isa, threads))

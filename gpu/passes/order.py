@@ -74,10 +74,7 @@ from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import Forms, Pass, forms
 from tiling.program.infer import Sized
 from tiling.program.lowering.lower import lower_program
-from tiling.program.rewrite.factor_sums import factored_sums
-from tiling.program.rewrite.inline import inlined
-from tiling.program.rewrite.invert_sums import inverted_sums
-from tiling.program.rewrite.split_sums import split_sums
+from tiling.program.rewrite.order import rewritten
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix
 
@@ -187,7 +184,7 @@ SCHEME: tuple[Pass[Scheme], ...] = (
 
 def program_forms(program: Sized) -> Forms:
     """The plain loops of a program, with cheap maps where they are read and long sums in parts; then of each pass."""
-    return forms(lower_program(split_sums(inverted_sums(factored_sums(inlined(program))))), PROGRAM, None)
+    return forms(lower_program(rewritten(program, transposes=False)), PROGRAM, None)
 
 
 def copy_forms(kernel: Kernel) -> Forms:

@@ -14,15 +14,14 @@ from tiling.program.infer import Sized
 from tiling.program.lowering.group import Group, groups
 from tiling.program.lowering.limits import limits
 from tiling.program.lowering.online import BLOCK, Online, online
-from tiling.program.rewrite.factor_sums import factored_sums
-from tiling.program.rewrite.inline import inlined, kept_because
-from tiling.program.rewrite.invert_sums import inverted_sums
+from tiling.program.rewrite.inline import kept_because
+from tiling.program.rewrite.order import shortened
 from tiling.program.rewrite.split_sums import split_sums
 
 
 def explained(program: Sized, isa: Isa, threads: int) -> list[str]:
     """The sentences, in the order of the program."""
-    short = inverted_sums(factored_sums(inlined(program)))
+    short = shortened(program)
     left = {statement.array for statement in short.program.statements}
     gone = [s.array for s in program.program.statements if s.array not in left]
     found = [f"{name} is computed where it is read, and stored nowhere" for name in gone]

@@ -1,4 +1,4 @@
-"""Rewrites of a program into an equal one that is faster to compute, in this order:
+"""Rewrites of a program into an equal one that is faster to compute, in the order of `order`:
 
     inline              computes maps where they are read
     factor_sums         divides sums instead of their values

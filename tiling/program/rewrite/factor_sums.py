@@ -36,7 +36,7 @@ def _factored(program: Sized, statement: Statement) -> Sized:
     factors, divisors = [], []
     for factor in factors_of(reduce.value):
         quotient = factor.arguments if isinstance(factor, Apply) and factor.function == "div" else ()
-        if quotient and _is_sum(program, quotient[1], reduce) and is_at_most_1(program, quotient[0]):
+        if quotient and _is_sum(program, quotient[1], reduce) and largest_of(program, quotient[0]):
             factors.append(quotient[0])
             divisors.append(quotient[1])
         else:
@@ -93,16 +93,19 @@ def _is_sum(program: Sized, value: Expression, reduce: Reduce) -> bool:
     return isinstance(given, Reduce) and given.kind == "sum"
 
 
-def is_at_most_1(program: Sized, value: Expression) -> bool:
-    """Whether a value is exp(t - m), or an element of a map of it, where m is the largest t."""
+def largest_of(program: Sized, value: Expression) -> Statement | None:
+    """The statement of m where a value is exp(t - m), or an element of a map of it, and m is the largest t, unrounded.
+
+    Such a value is at most 1. None for any other value.
+    """
     given = {statement.array: statement for statement in program.program.statements}
     if isinstance(value, Access) and value.array in given:
         statement = given[value.array]
         whole = value.at == tuple(map(Dim, statement.dims)) and not statement.reduced
         value = statement.expression if whole else value
     dtypes = {array.name: array.dtype for array in (*program.inputs, *program.assigned)}
-    largest = [s for s in given.values() if isinstance(s.value, Reduce) and s.value.kind == "max"]
-    return any(is_exp(value, each) and is_unrounded(each, dtypes) for each in largest)
+    largest = (s for s in given.values() if isinstance(s.value, Reduce) and s.value.kind == "max")
+    return next((each for each in largest if is_exp(value, each) and is_unrounded(each, dtypes)), None)
 
 
 def _without_unread(program: Sized, maps: set[str]) -> Sized:

@@ -13,16 +13,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tiling.program.dtypes import computed_in, is_unrounded, met_in
+from tiling.program.dtypes import computed_in, met_in
 from tiling.program.infer import Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Number, Program, Reduce, Statement
-from tiling.program.lowering.online import is_exp
-from tiling.program.rewrite.factor_sums import is_at_most_1
+from tiling.program.rewrite.factor_sums import largest_of
 from tiling.program.rewrite.split_sums import free_name
 
 # What divisions cost on one thread of a Zen 3 with AVX2: a softmax of 1536 rows of 128 takes 110.6 us with them and
-# 97.7 us without, one of 6144 rows of 512 1826 us and 1665 us. On a Zen 5 nothing is
-# gained (docs/decisions/049).
+# 97.7 us without, one of 6144 rows of 512 1826 us and 1665 us. On a Zen 5 nothing is gained (docs/decisions/049).
 
 
 def inverted_sums(program: Sized) -> Sized:
@@ -65,7 +63,7 @@ def _multiplied(
     dtypes = {array.name: array.dtype for array in (*program.inputs, *program.assigned)}
     met = met_in(value, dtypes, dtypes[statement.array])
     by_sum = value.function == "div" and value.arguments[1] == divisor and met == dtypes[divisor.array]
-    if by_sum and is_at_most_1(program, value.arguments[0]):
+    if by_sum and largest_of(program, value.arguments[0]):
         return Apply("mul", (arguments[0], inverse))
     return replace(value, arguments=arguments)
 
@@ -75,16 +73,5 @@ def _is_at_least_1(program: Sized, statement: Statement) -> bool:
     reduce, dtype = statement.value, program.array(statement.array).dtype
     if not isinstance(reduce, Reduce) or reduce.kind != "sum" or computed_in(dtype) != dtype:
         return False
-    given = {each.array: each for each in program.program.statements}
-    dtypes = {array.name: array.dtype for array in (*program.inputs, *program.assigned)}
-    value: Expression = reduce.value
-    if isinstance(value, Access) and value.array in given and value.outside is None:
-        of = given[value.array]
-        value = of.expression if value.at == tuple(map(Dim, of.dims)) and not of.reduced else value
-    return any(
-        isinstance(each.value, Reduce)
-        and (each.value.kind, each.dims, set(each.value.dims)) == ("max", statement.dims, set(reduce.dims))
-        and is_exp(value, each)
-        and is_unrounded(each, dtypes)
-        for each in given.values()
-    )
+    largest = largest_of(program, reduce.value)
+    return largest is not None and largest.dims == statement.dims and set(largest.reduced) == set(reduce.dims)
