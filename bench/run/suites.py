@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from bench.report.results import LayerResult
 from bench.report.sections import placed
 from bench.run.layers import run_layer
+from cpu.runtime.output import terminal
 from cpu.runtime.processes.worker import CandidateError, OutOfMemory
 from search.evaluator.cpu.backend import CpuBackend
 from search.evaluator.gpu.cuda import CudaBackend
@@ -56,7 +56,7 @@ def run(
     this machine from `run_layer`.
     """
     found = {(r.suite, r.layer, r.threads): r for r in known}
-    console = Console(stderr=True)
+    console = terminal()
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -64,7 +64,7 @@ def run(
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True, disable=console is None) as bar:
         task = bar.add_task("", total=len(visits))
         for visit in visits:
             bar.update(task, description=str(visit))
@@ -74,7 +74,7 @@ def run(
                 if result:
                     keep(result)
                     _say_overrun(visit, result, options)
-                    if not console.is_terminal:
+                    if console is None:
                         _say(visit, result)
             if result:
                 yield result

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from rich.console import Console
 from rich.progress import Progress
 
 from bench.report.files import check_writable, write
@@ -27,6 +26,7 @@ from bench.run.journal import alone
 from bench.studies.accuracy.counters import counted
 from bench.studies.accuracy.traffic import Moved, compare
 from cpu.runtime.options import Parser
+from cpu.runtime.output import terminal
 from microkernels.ranking.offline import machine_catalog
 from search.commands.options import natural, whole
 from search.cost.predict import Predictor
@@ -275,9 +275,9 @@ def _ask(
     results: list[ModelAccuracy],
 ) -> None:
     """Runs `question` on one layer after the other; keeps and prints each result as it comes."""
-    console = Console(stderr=True)
+    console = terminal()
     started = time.monotonic()
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(console=console, transient=True, disable=console is None) as bar:
         task = bar.add_task("", total=len(layers) * options.schemes)
         for layer, problem in layers:
             bar.update(task, description=layer)
