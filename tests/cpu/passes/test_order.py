@@ -107,10 +107,10 @@ def test_what_is_prefetched_stays_but_for_steps_of_taps_on_padding(problem, text
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@settings(max_examples=75)
 @given(st.integers(0, 2**32))
-def test_passes_keep_the_meaning_of_50_kernels(seed):
-    # Of kernels that hypothesis draws number by number, half are one of the others again.
+def test_passes_keep_the_meaning_of_75_kernels(seed):
+    # From seeds: of 100 kernels that hypothesis drew number by number, 49 differed.
     drawn(Random(seed))
 
 
