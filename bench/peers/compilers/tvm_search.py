@@ -17,6 +17,9 @@ SYMBOL = "layer"
 # Schedules between two lessons of the cost model. MetaSchedule's default of 64 would leave the model no say in so few.
 _TRIALS_A_LESSON = 16
 _SEED = 1
+# For one build. A builder's process first loads TVM's intrinsics. On a Zen 3 that takes 30 s and more, which is
+# all that TVM gives by default: no schedule was built.
+_BUILD_SECONDS = 120.0
 
 
 def main() -> None:
@@ -32,6 +35,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=request["folder"]) as folder:
         database = ms.tune_tir(
             module, target, folder, max_trials_global=request["trials"], num_trials_per_iter=_TRIALS_A_LESSON,
+            builder=ms.builder.LocalBuilder(timeout_sec=_BUILD_SECONDS),
             runner=ms.runner.LocalRunner(evaluator_config=evaluated),
             measure_callbacks=[*ms.measure_callback.MeasureCallback.create("default"), history], seed=_SEED,
         )  # fmt: skip

@@ -187,7 +187,11 @@ def test_results_are_exact(name, problem):
 
 @pytest.mark.parametrize(
     "dtype, output",
-    [pytest.param("bf16", "bf16", marks=pytest.mark.isa("avx512bf16")), ("int8", "s32")],
+    [
+        pytest.param("bf16", "bf16", marks=pytest.mark.isa("avx512bf16")),
+        # Without these instructions oneDNN adds two products in 16 bits, which saturate; and we have no kernel there.
+        pytest.param("int8", "s32", marks=pytest.mark.isa("avx512vnni")),
+    ],
 )
 @pytest.mark.parametrize("name", ["same", "groups side by side", "depthwise, strided"])
 def test_onednn_multiplies_narrow_numbers(name, dtype, output):
