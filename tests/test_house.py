@@ -261,7 +261,6 @@ def test_the_language_needs_the_standard_library_only():
         for name in {x.partition(".")[0] for x in told(path).imported} - {"tiling"} - sys.stdlib_module_names
     }
     on_arrays = {
-        "known",
         "workers",
         "memory",
         "slices",

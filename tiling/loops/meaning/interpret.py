@@ -383,8 +383,6 @@ def invoked(invoke: Invoke, scope: Scope) -> np.ndarray | None:
             vectors[name] = given if given.ndim else given.reshape(1)
         else:
             others.append((name, operand))
-    if lanes.together and not others and (out := lanes.together(vectors)) is not None:
-        return out
     operands = Operands({name: read_only(name, vector) for name, vector in vectors.items()})
     for name, operand in others:
         _hand_over(name, operand, scope, operands)

@@ -9,7 +9,7 @@ import pytest
 
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.isa import EVERY_ISA
-from tiling.loops.index import LANE, ZERO, constant, variable
+from tiling.loops.index import LANE, ZERO, applied, constant
 from tiling.loops.language import Apply, For, Instruction, Invoke, Load, Number, Register, Store
 from tiling.loops.meaning import interpret
 from tiling.loops.meaning.known import Lanes, lanes_of
@@ -17,16 +17,30 @@ from tiling.loops.meaning.memory import NUMPY, Fault
 from tiling.loops.meaning.scope import Scope
 from tiling.loops.rewrite import parts_of
 
-LANES = 4
+LANES, ONE = 4, constant(1)
 
 
 def rows_instructions():
-    """Each instruction of each row of the table that computes all lanes from vectors alike."""
+    """Each instruction of each row of the table that computes all lanes of its value from vectors at once."""
     for isa in EVERY_ISA.values():
         table = instructions_of(isa)
         own = [getattr(table, field.name) for field in fields(table)]
         found = [each for each in own if isinstance(each, Instruction)] + list(table.arithmetic.values())
-        yield from (pytest.param(isa, each, id=f"{isa.name}-{each.name}") for each in found if lanes_of(each).together)
+        yield from (pytest.param(isa, each, id=f"{isa.name}-{each.name}") for each in found if of_vectors(each))
+
+
+def of_vectors(instruction):
+    """Whether each lane of the value is computed from the same lane of vectors, or from their first."""
+    stores = instruction.meaning[0].body if at_once(instruction) else ()
+    return any(isinstance(each, Store) for each in stores) and all(
+        load.at in ((LANE,), (ZERO,)) for load in loads(instruction)
+    )
+
+
+def at_once(instruction):
+    """Whether the value is a loop over lanes whose accesses are slices of vectors."""
+    known = lanes_of(instruction)
+    return len(known.slices) == 1 and known.of_value > 0 and known.slices[0].writes is not None
 
 
 def loads(instruction):
@@ -35,10 +49,10 @@ def loads(instruction):
     return [part for part in parts_of(store.value) if isinstance(part, Load)]
 
 
-def invoked(instruction, vectors, together=True):
+def invoked(instruction, vectors, at_once=True):
     scope = Scope({}, registers=dict(vectors))
     known = lanes_of(instruction)
-    scope.instructions[id(instruction)] = known if together else Lanes(instruction, known.of_value, None)
+    scope.instructions[id(instruction)] = known if at_once else Lanes(instruction, known.of_value)
     return interpret.invoked(Invoke(instruction, tuple((name, Register(name)) for name in vectors)), scope)
 
 
@@ -52,9 +66,9 @@ def test_the_value_is_that_of_one_lane_after_the_other(isa, instruction):
             drawn[load.buffer] = (whole / 7).astype(NUMPY[instruction.dtype or "f32"])
         else:  # words of narrow numbers
             drawn[load.buffer] = whole.astype(np.uint32)
-    at_once, in_turn = invoked(instruction, drawn), invoked(instruction, drawn, together=False)
-    assert at_once.dtype == in_turn.dtype and at_once.shape == (lanes,)
-    np.testing.assert_array_equal(at_once.view(np.uint8), in_turn.view(np.uint8))
+    beside, in_turn = invoked(instruction, drawn), invoked(instruction, drawn, at_once=False)
+    assert beside.dtype == in_turn.dtype and beside.shape == (lanes,)
+    np.testing.assert_array_equal(beside.view(np.uint8), in_turn.view(np.uint8))
 
 
 def made(value, lanes=LANES, name="made", text="made"):
@@ -75,19 +89,21 @@ def test_one_text_may_stand_for_vectors_of_several_lengths():
 
 
 def test_other_lanes_are_read_one_after_the_other():
-    assert lanes_of(made(HALF)).together
-    assert not lanes_of(made(Load("a", (LANE + 1,)))).together
-    assert not lanes_of(made(Apply("neg", (Load("a", (variable("c"),)),)))).together
+    assert at_once(made(HALF)) and at_once(made(Load("a", (LANE + 1,))))
+    assert not at_once(made(Load("a", (constant(3) - LANE,))))
+    assert not at_once(made(Apply("neg", (Load("a", (applied("max", LANE, ONE),)),))))
+    given = {"a": np.float32([1, 2, 3, 4])}
+    assert invoked(made(Load("a", (constant(3) - LANE,))), given).tolist() == [4, 3, 2, 1]
     first = made(Apply("add", (Load("a", (ZERO,)), Load("b", (LANE,)))))
     given = {"a": np.float32([7, 1]), "b": np.float32([1, 2, 3, 4])}
     assert invoked(first, given).tolist() == [8, 9, 10, 11]
 
 
-@pytest.mark.parametrize("together", (True, False))
-def test_a_vector_with_too_few_lanes_is_a_fault(together):
+@pytest.mark.parametrize("beside", (True, False))
+def test_a_vector_with_too_few_lanes_is_a_fault(beside):
     with pytest.raises(Fault, match=r"a\[1\] lies outside its 1 elements"):
-        invoked(made(HALF), {"a": np.float32([1])}, together)
-    assert invoked(made(HALF), {"a": np.arange(9, dtype=np.float32)}, together).tolist() == [0, 0.5, 1, 1.5]
+        invoked(made(HALF), {"a": np.float32([1])}, beside)
+    assert invoked(made(HALF), {"a": np.arange(9, dtype=np.float32)}, beside).tolist() == [0, 0.5, 1, 1.5]
 
 
 def test_a_value_keeps_apart_from_its_operands():
