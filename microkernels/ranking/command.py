@@ -57,7 +57,8 @@ def _rank(options: argparse.Namespace) -> int:
             )
     except KeyboardInterrupt:
         again = " ".join(["python -m microkernels", *(a for a in options.given if a != "--resume"), "--resume"])
-        print(f"interrupted; what was measured is kept, continue with: {again}", file=sys.stderr)
+        print("interrupted; what was measured is kept, and the next search may measure the rest", file=sys.stderr)
+        print(f"continue with: {again}", file=sys.stderr)
         return INTERRUPTED
     catalog = load(fingerprint(host()), isa.name, options.op)
     wanted = frozenset(kernels)
