@@ -86,7 +86,7 @@ class _Output(io.FileIO):
 class _Closed(io.TextIOBase):
     """Standard output that a shell closed (`>&-`): it fails where it is flushed, if anything was printed.
 
-    As a buffered file does. argparse takes no notice where its help cannot be written.
+    As a buffered file does.
     """
 
     lost = False

@@ -86,13 +86,24 @@ def test_a_file_that_cannot_be_written_is_not_blamed_on_standard_output():
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
-def test_help_that_cannot_be_written_fails():
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_help_that_cannot_be_written_fails(unbuffered):
+    """At the end of the program, or at once."""
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     command = [sys.executable, "-m", "cpu.cache", "--help"]
     with FULL.open("w") as full:
         ended = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True)
     assert ended.returncode == 1
     assert ended.stderr == "the result cannot be written to standard output: No space left on device\n"
+
+
+def test_help_that_nobody_reads_to_its_end_is_no_failure():
+    reads, writes = os.pipe()
+    os.close(reads)
+    command = [sys.executable, "-u", "-m", "cpu.cache", "--help"]
+    ended = subprocess.run(command, stdout=writes, stderr=subprocess.PIPE, text=True)
+    os.close(writes)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_an_error_of_streams_is_a_sentence_where_there_is_no_output_at_all(monkeypatch):

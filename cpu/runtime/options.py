@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from cpu.runtime.output import readable
+from cpu.runtime.output import readable, readers_may_leave
 from tiling.choices import asked, like, meant
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 WRONG = 2  # the exit code of a command that cannot be done as asked
 
@@ -20,6 +23,11 @@ class Parser(argparse.ArgumentParser):
         """Ends the program."""
         self._print_message(f"{self.prog}: error: {readable(message)}{self._meant(message)}; see --help\n", sys.stderr)
         sys.exit(WRONG)
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Prints the help. Raises OSError where it cannot be written, which argparse ignores."""
+        with readers_may_leave():
+            (file or sys.stdout).write(self.format_help())
 
     def _meant(self, message: str) -> str:
         """The options, or choices, that are like an unknown one."""

@@ -102,8 +102,8 @@ def _plot(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    """Writes the file of this machine's kind, and says what is in it."""
-    kind = kind_of_machine(options.cpu, options.remark)
+    """Writes the file of this machine's kind, and says what is in it and what is not whole yet."""
+    kind, unfinished = kind_of_machine(options.cpu, options.remark)
     path = options.folder / f"{kind.kind}.json"
     try:
         options.folder.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def _export(options: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
     rankings = ", ".join(f"{r.op} on {r.isa} ({len(r.scores)} scores of {r.measured})" for r in kind.rankings)
-    print(f"wrote {path}: {rankings}", file=sys.stderr)
+    print("\n".join([f"wrote {path}: {rankings}", *unfinished]), file=sys.stderr)
     return 0
 
 

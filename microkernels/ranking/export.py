@@ -15,24 +15,30 @@ from microkernels.tile.microkernel import RANKED_AS
 from microkernels.tile.space import quick
 
 
-def kind_of_machine(cpu: str, remark: str) -> Kind:
-    """The kind of this machine with each quick ranking that it has whole. cpu: what people call it.
+def kind_of_machine(cpu: str, remark: str) -> tuple[Kind, tuple[str, ...]]:
+    """The kind of this machine with each quick ranking that it has whole, and a sentence on each that is only begun.
 
-    Only the tiles of the quick ranking are taken. Raises UsageError where no ranking is whole, StoreError.
+    Only the tiles of the quick ranking are taken. cpu: what people call it. Raises UsageError where no ranking is
+    whole, StoreError.
     """
     here = fingerprint(host())
-    found = []
+    found, unfinished = [], []
     for isa, op in rankable():
-        wanted = quick(isa, op)
+        wanted = frozenset(quick(isa, op))
         catalog = load(here, isa.name, op)
-        outcomes = {entry.kernel for entry in catalog.entries} | {failure.kernel for failure in catalog.failures}
-        scores = {e.kernel.name: round(e.score, DIGITS) for e in catalog.entries if e.kernel in set(wanted)}
-        if scores and outcomes.issuperset(wanted):
+        scores = {e.kernel.name: round(e.score, DIGITS) for e in catalog.entries if e.kernel in wanted}
+        measured = len(scores) + len(wanted.intersection(failure.kernel for failure in catalog.failures))
+        if scores and measured == len(wanted):
             day = last_measured(here, isa.name, op).partition("T")[0]
             found.append(Ranking(isa.name, op, EMITTER_VERSION, day, here, remark, scores))
+        elif measured:
+            unfinished.append(
+                f"{op} on {isa.name} is left out, as {measured} of {len(wanted)} are measured: finish it with "
+                f"python -m microkernels rank --quick --resume --isa {isa.name} --op {op}"
+            )
     if not found:
         raise UsageError("no ranking of this machine is whole yet: make one with python -m microkernels rank --quick")
-    return Kind(kind_of(here), cpu, tuple(found))
+    return Kind(kind_of(here), cpu, tuple(found)), tuple(unfinished)
 
 
 def rankable() -> Iterator[tuple[Isa, str]]:

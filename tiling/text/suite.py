@@ -16,7 +16,7 @@ from importlib.resources import files
 from tiling.choices import meant
 from tiling.problem import Problem, ShapeError
 
-MOST_NAMED = 20  # names in a message
+MOST_NAMED = 20  # layers in a message. Suites are few, and all are named.
 _LINE = re.compile(r"(?P<name>\S+)(?:\s+x(?P<count>[0-9]{1,9}))?\s+(?P<shape>\S+=.*)")
 
 
@@ -47,7 +47,7 @@ def read(suite: str, problem_of: Callable[[str], Problem]) -> tuple[Layer, ...]:
     """
     # Only names that the folder lists are opened, so a name can never be a path.
     if not re.fullmatch("[a-z0-9_]+", suite) or suite not in suites():
-        raise ShapeError(f"there is no suite {suite[:40]!r}{_there_is(suite, suites())}")
+        raise ShapeError(f"there is no suite {suite[:40]!r}{meant(suite, suites())}; there are {' '.join(suites())}")
     text = files("tiling.suites").joinpath(f"{suite}.txt").read_bytes().decode(errors="replace")
     return layers(suite, text, problem_of)
 
@@ -80,8 +80,8 @@ def layers(suite: str, text: str, problem_of: Callable[[str], Problem]) -> tuple
     return tuple(found.values())
 
 
-def _there_is(wanted: str, names: Iterable[str]) -> str:
-    """The end of a message about an unknown name: close matches, then the known names, at most MOST_NAMED of them."""
-    every = list(names)
+def _there_is(wanted: str, layers: Iterable[str]) -> str:
+    """The end of a message about an unknown layer: close matches, then the layers, at most MOST_NAMED of them."""
+    every = list(layers)
     shown = [*every[: MOST_NAMED - 1], "…", every[-1]] if len(every) > MOST_NAMED else every
     return f"{meant(wanted, every)}; there are {' '.join(shown)}"

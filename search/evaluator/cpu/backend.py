@@ -63,7 +63,7 @@ def cpu_target(wanted: Wanted, written: bool = False) -> Target:
     if wanted.algorithm not in ALGORITHMS:
         raise ProblemError(f"algorithm={wanted.algorithm!r} must be one of {', '.join(ALGORITHMS)}")
     try:
-        threads = index(threads)
+        threads = 0 if isinstance(threads, bool) else index(threads)
     except TypeError:
         threads = 0
     if not 1 <= threads <= MOST_THREADS:

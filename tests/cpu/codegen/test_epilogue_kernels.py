@@ -317,3 +317,11 @@ def test_a_bias_is_read_by_the_first_pass_alone():
 def slower_with_clang():
     if find_compiler().kind == "clang":
         pytest.xfail("clang 14 spills some accumulators here, which costs time and nothing else")
+
+
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+def test_a_division_by_zero_is_as_in_c(isa):
+    row = isa_named(isa)
+    kernel = build(parse_scheme(fused(matmul(m=4, n=1, k=1), "y/0"), f"R(m) S(c) R(k) V(n,{row.lanes})"), row)
+    sums = np.array([1, -1, 0, np.nan], np.float32).reshape(4, 1)
+    np.testing.assert_array_equal(kernel(sums, np.ones((1, 1), np.float32)).ravel(), [np.inf, -np.inf, np.nan, np.nan])

@@ -208,6 +208,19 @@ def test_export_writes_the_whole_rankings_of_this_machine(machine, tmp_path, cap
     assert ranking.scores == {kernel.name: 0.8765 for kernel in quick(AVX2)[1:]}
 
 
+def test_export_names_the_rankings_that_are_not_whole(machine, tmp_path, capsys):
+    for kernel in quick(AVX2):
+        record(machine, Entry(kernel, 0.9, timing_at(kernel, 0.9)))
+    first, *_ = tiles = quick(AVX2, "depthwise2d")
+    record(machine, Failure(first, "crashed with SIGILL"))
+    assert main(["export", str(tmp_path), "--cpu", "AMD of tests"]) == 0
+    _, *unfinished = capsys.readouterr().err.splitlines()
+    assert unfinished == [
+        f"depthwise2d on avx2 is left out, as 1 of {len(tiles)} are measured: finish it with "
+        "python -m microkernels rank --quick --resume --isa avx2 --op depthwise2d"
+    ]
+
+
 @pytest.mark.parametrize("cpu", ["", "  ", "AMD\nof tests"])
 def test_export_needs_a_name_that_people_can_read(cpu, machine, tmp_path, capsys):
     with pytest.raises(SystemExit) as stopped:

@@ -125,6 +125,7 @@ def target_without_compiler(*wanted, **more):
         (dict(stride=0), "stride"),
         (dict(padding=-1), "padding=-1"),
         (dict(threads=0), "threads must be a whole number from 1"),
+        (dict(threads=True), "threads must be a whole number from 1"),
         (dict(threads=10**20), "threads must be a whole number from 1"),
         (dict(budget="30"), "budget='30' must be a number of seconds above 0"),
         (dict(budget=float("nan")), "budget=nan"),
