@@ -46,7 +46,7 @@ from gpu.passes.threads.skip_blocks import skip_blocks
 from gpu.passes.threads.skip_turns import skip_turns
 from gpu.passes.threads.split_launches import split_launches
 from gpu.passes.threads.state_conditions import state_conditions
-from gpu.passes.threads.turn_tiles import turn_tiles
+from gpu.passes.threads.transpose_tiles import transpose_tiles
 from gpu.passes.values.add_zeros import add_zeros
 from gpu.passes.values.compute_in_f32 import compute_in_f32
 from gpu.passes.values.guard_gathers import guard_gathers
@@ -79,7 +79,7 @@ from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix
 
 _MAPS: tuple[Pass[None], ...] = (
-    Pass("turn tiles", lambda kernel, _: turn_tiles(kernel)),
+    Pass("transpose tiles", lambda kernel, _: transpose_tiles(kernel)),
     Pass("bind points", lambda kernel, _: bind_points(kernel)),
 )
 _SHARED: tuple[Pass[None], ...] = (

@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS microkernels (
     samples TEXT,                  -- JSON list of seconds per call
     peak_gflops REAL,              -- one core's FMA peak measured beside
     reason TEXT,                   -- why it failed; null where it did not
-    stale INTEGER NOT NULL,        -- 1: a ranking has yet to reach it, or to finish its looks at it
+    stale INTEGER NOT NULL,        -- 1: a ranking has yet to reach it, or to finish its repetitions
     measured TEXT NOT NULL,        -- UTC
     PRIMARY KEY (fingerprint, emitter, kernel)
 );

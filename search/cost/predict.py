@@ -252,7 +252,7 @@ class Predictor:
         """Seconds of one visit for vectors of x that are read in place: for vectors that lie in two lines, and for
         packing.
 
-        The first visit to a panel packs it. Vectors of V bytes begin at multiples of g where planes do, so a share
+        The first visit to a panel packs it. Vectors of V bytes begin at multiples of g where channels do, so a share
         (V - g) / L of them crosses from one line of L bytes to the next.
         """
         if not access_of(self.problem).weights_broadcast:

@@ -54,7 +54,7 @@ def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine)
         why = (
             "with zeros for its padding"
             if zeros or copies_flat_pixels(chosen.scheme)
-            else f"so that words run along {dot.dim}"
+            else f"so that dot groups lie along {dot.dim}"
         )
         when = "strip by strip" if strip_of(chosen.scheme) else "first"
         text += f"; {problem.broadcast.name} is copied {when}, {why}"

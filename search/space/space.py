@@ -107,7 +107,7 @@ def in_order(found: Collection[Candidate]) -> list[Candidate]:
 def rounded(found: Collection[Candidate]) -> Callable[[Candidate], float]:
     """A function from a candidate among `found` to its predicted seconds, rounded so that near ties are equal."""
     # The model knows nothing of pages and prefetchers, which prefer loops over neighbours innermost. Two cases matter:
-    # - A tile with transposed output writes to as many planes of y as its vectors have points. There times within a
+    # - A tile with transposed output writes to as many channels of y as its vectors have points. There times within a
     #   percent are equal: yolo9000:Y2, channels first, takes 15.5 ms with w innermost and 18.4 with h (predicted: 13.39
     #   and 13.37).
     # - The fastest candidate waits for memory or a cache. Then all within a percent of it are equal: Y0 in int8 takes

@@ -67,7 +67,7 @@ class Choose:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A function of values, lane by lane: add sub mul div neg min max, a function of epilogues, or of words."""
+    """A function of values, lane by lane: add sub mul div neg min max, a function of epilogues, or of dot groups."""
 
     function: str
     arguments: tuple[Value, ...]

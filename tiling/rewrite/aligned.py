@@ -54,11 +54,11 @@ def copies_of(problem: Problem) -> tuple[AlignedRows, ...]:
     """The copies that are made of the inputs of a product."""
     found = []
     for place, tensor in enumerate((problem.broadcast, problem.vector)):
-        turned, number = _is_turned(tensor, problem), DTYPE_BYTES[problem.dtype]
+        transposed, number = _lies_across(tensor, problem), DTYPE_BYTES[problem.dtype]
         *matrices, rows, elements = _along_the_sum(tensor, problem).shape
-        if turned or elements * number % _CHUNK:
+        if transposed or elements * number % _CHUNK:
             pitch = -(-elements * number // _ROW) * _ROW // number
-            found.append(AlignedRows(place, tensor.name, prod(matrices), rows, elements, pitch, number, turned))
+            found.append(AlignedRows(place, tensor.name, prod(matrices), rows, elements, pitch, number, transposed))
     return tuple(found)
 
 
@@ -77,12 +77,12 @@ def with_aligned_rows(problem: Problem) -> Problem:
 
 def _along_the_sum(tensor: Tensor, problem: Problem) -> Tensor:
     """An input as wgmma reads it."""
-    if not _is_turned(tensor, problem):
+    if not _lies_across(tensor, problem):
         return tensor
     indices, shape = ((*of[:-2], of[-1], of[-2]) for of in (tensor.indices, tensor.shape))
     return replace(tensor, indices=indices, shape=shape)
 
 
-def _is_turned(tensor: Tensor, problem: Problem) -> bool:
+def _lies_across(tensor: Tensor, problem: Problem) -> bool:
     """Whether an input lies across the sum, and numbers are too long to be read so."""
     return DTYPE_BYTES[problem.dtype] > _LARGEST_ACROSS and tensor.indices[-1].terms[-1][0] not in problem.reductions

@@ -9,17 +9,17 @@ stores know what a dot group holds.
 #     int8   x (N,H,W,C)   D(c,4)   ──►   x (N,H,W,⌈C/4⌉)
 #     bf16   x (N,H,W,C)   D(sc,2)  ──►   x (N,H,OW,⌈SC/2⌉), a window's row for every column of y; no s is left
 #     bf16   x (N,H,W,C)            ──►   the same x, for a depthwise convolution; one number and zeros in each lane
-#     bf16   x (N,H,W,C)   D(c,32)  ──►   x (N,H,W,⌈C/32⌉) of blocks of 64 bytes
-#     bf16   x (N,H,W,3)   D(sc,12) ──►   x (N,H,W,2) of words, three pixels a block; no s is left
+#     bf16   x (N,H,W,C)   D(c,32)  ──►   x (N,H,W,⌈C/32⌉) of dot groups of 64 bytes
+#     bf16   x (N,H,W,3)   D(sc,12) ──►   x (N,H,W,2) of words, three pixels a dot group; no s is left
 #
-# Words. Where channels do not fill whole words, the last word of a pixel would hold a number of the next pixel. So the
-# kernel first copies x. The words of the copy may then run over the taps of a window's row (im2col): three taps of
-# three channels of bf16 are 5 words, tap by tap they would be 6.
+# Dot groups of a word. Where channels do not fill whole words, the last word of a pixel would hold a number of the next
+# pixel. So the kernel first copies x. The words of the copy may then run over the taps of a window's row (im2col):
+# three taps of three channels of bf16 are 5 words, tap by tap they would be 6.
 #
-# Blocks. A matrix instruction multiplies a block, up to 64 bytes of a row of x, by one block of each lane. It reads
-# several rows of x, which lie equally far apart, so none of them may be padding along the row: the kernel first copies
-# x with zeros there. The rows may overlap. So the row of a window is a block once every pixel of the copy is a whole
-# number of words; the block of the next column begins a pixel further.
+# Dot groups of several words, which loops call blocks. A matrix instruction multiplies one, up to 64 bytes of a row of
+# x, by one of each lane. It reads several rows of x, which lie equally far apart. So none of them may be padding along
+# the row: the kernel first copies x with zeros there. The rows may overlap. So the row of a window is a dot group once
+# every pixel of the copy is a whole number of words; the dot group of the next column begins a pixel further.
 #
 # Vectors of x (`Access.lanewise`). x stays narrow in memory, and its loads widen it. A depthwise convolution sums
 # nothing over channels, so a lane holds one number of x or of the weights, and zeros: the same instruction then adds a
@@ -77,10 +77,10 @@ def dot_group_dims(problem: Problem) -> str:
 
 
 def matrix_dot_group(problem: Problem) -> DotGroup | None:
-    """The D of matrix instructions: the fewest blocks that hold the channels, and among these the shortest.
+    """The D of matrix instructions: the fewest dot groups that hold the channels, and among these the shortest.
 
-    Blocks of a window's row are taken where they need at most half as many instructions. None where matrix instructions
-    cannot be used, such as for an x that is read by vectors.
+    Dot groups of a window's row are taken where they need at most half as many instructions. None where matrix
+    instructions cannot be used, such as for an x that is read by vectors.
     """
     access = access_of(problem)
     channel, window = access.dot_dim, access.window_dims
@@ -109,7 +109,7 @@ def is_copied(problem: Problem, dims: str, numbers: int = 0) -> bool:
     """Whether the kernel copies x, so that dot groups of so many numbers, by default 32 bits of them, lie along `dims`.
 
     It copies x for dot groups of a window's row, for dot groups that would reach into the next pixel or group, and
-    where some blocks would be padding. It never copies an x that is read by vectors.
+    where some dot groups of matrix instructions would be padding. It never copies an x that is read by vectors.
     """
     access = access_of(problem)
     if access.lanewise or not is_narrow(problem):
@@ -126,7 +126,7 @@ def padded_window(problem: Problem) -> Window | None:
 
 
 def in_dot_groups(problem: Problem, dot: DotGroup | None = None, points: int = 0) -> Problem:
-    """The problem of the dot groups of a D, by default of words along `dot_group_dims`, as tiles read them.
+    """The problem in the dot groups of a D, as tiles read them; by default in those of a word along `dot_group_dims`.
 
     A problem of 32-bit numbers stays itself, except that its x may be transposed (`Access.as_read`) or flattened.
     points: how many flattened pixels are computed where the pixels of an image are one dim, which becomes w
@@ -162,8 +162,8 @@ def _in_whole_groups(x: Tensor, numbers: int) -> Tensor:
 def _with_padding(problem: Problem, x: Tensor, window: Window) -> Tensor:
     """x with padding in its rows, which are as long as the windows reach and begin where the first window does.
 
-    Each row has one block of all columns after the other. So the rows of a tile register are neighbours, whatever the
-    number of channels.
+    Each row has the first dot group of all columns, then the second one, and so on. So the rows of a tile register are
+    neighbours, whatever the number of channels.
     """
     columns = x.indices[-2]
     reach = (problem.extents[window.dim] - 1) * window.stride + (problem.extents[window.tap] - 1) * window.dilation + 1
@@ -186,7 +186,7 @@ def _of_windows(problem: Problem, x: Tensor) -> Tensor:
 
 
 def _of_overlapping_windows(problem: Problem, x: Tensor, block: int) -> Tensor:
-    """x in words, every pixel filled up to whole ones; a block is `block` of them.
+    """x in words of 32 bits, every pixel filled up to whole ones. A dot group has `block` of them.
 
     Its rows have zeros at both ends, as far as the windows reach, so that the words of a window follow its first
     column.

@@ -117,8 +117,8 @@ def _check_pixels(problem: Problem, specifiers: Specifiers, s: Specifier) -> Non
         if per_lane == 1:
             raise SchemeError(f"{s}: {problem.dtype} has its pixels as one dim only on a CPU, without taps and padding")
         raise SchemeError(
-            f"{s}: pixels are one dim around matrix instructions alone, of blocks of channels: end the scheme with "
-            f"D({channels},…) of more than 32 bits and V({problem.vector_dim},…)"
+            f"{s}: pixels are one dim around matrix instructions alone, with dot groups of channels: end the "
+            f"scheme with D({channels},…) of more than 32 bits and V({problem.vector_dim},…)"
         )
 
 

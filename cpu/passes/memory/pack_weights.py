@@ -82,7 +82,7 @@ class _Packer:
                 column = column - group * index.coefficient(dim)
                 groups = groups + group * (self.elements // problem.extents[dim])
         panel, column = _split(column, around)
-        # Loops over summed dims, and over the words of a block, which has no dim of its own.
+        # Loops over summed dims, and over the words of a dot group, which have no dim of their own.
         summed = [loop for loop in around if loop.kind != "vector" and set(loop.dim) <= set(problem.reductions)]
         columns = [loop for loop in around if column.coefficient(loop.name)]
         moving = [loop for loop in around if loop in summed or loop in columns]

@@ -10,9 +10,9 @@
                                                                     tile 8kx16w_packed, …
                                                                         acc[k_u, 0, lane] += panel[16*c + lane] * …
 
-The panel holds tile after tile, and of each tile vector after vector: in x, the channels of a pixel are a plane apart,
-and most vectors cross a cache line. Beyond the last pixel it holds zeros. A worker has one panel. Where all tasks of a
-core read the same part, the first of them packs it for the others.
+The panel holds tile after tile, and of each tile vector after vector: in x, the channels of a pixel are as
+far apart as an image has pixels, and most vectors cross a cache line. Beyond the last pixel it holds zeros. A worker
+has one panel. Where all tasks of a core read the same part, the first of them packs it for the others.
 """
 
 from __future__ import annotations

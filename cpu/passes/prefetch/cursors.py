@@ -47,7 +47,7 @@ class Aims:
                     break
                 if piece:
                     tensor = self.problem.broadcast if array == "x" else access_of(self.problem).packed
-                    # The loops count the words of a block.
+                    # The loops count the words of a dot group.
                     words = prod(shape_of(self.problem, tensor)) // tensor.elements
                     found.append(
                         Aim(array, Address(array.upper(), at(piece, plan, body)), constant(piece.elements * words))

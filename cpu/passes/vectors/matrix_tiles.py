@@ -1,4 +1,4 @@
-"""Multiplies the blocks of a step by matrix instructions, whose sums lie in tile registers.
+"""Multiplies the dot groups of a step by matrix instructions, whose sums lie in tile registers.
 
     acc[14, 1, 16] in registers                                  acc[14, 1, 16] in memory of the function
     …                                                            tmm0[14, 16] in a tile register

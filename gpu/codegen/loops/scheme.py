@@ -76,10 +76,8 @@ def _heading(scheme: Scheme, symbol: str) -> list[str]:
         for name, t in named
     ]
     for copy in _copied(scheme):
-        turned = "transposed copy" if copy.transposed else "copy"
-        arrays.append(
-            f"{'XW'[copy.array]} is read from a {turned}, rows {copy.pitch} elements apart: see {symbol}_rows"
-        )
+        kind = "transposed copy" if copy.transposed else "copy"
+        arrays.append(f"{'XW'[copy.array]} is read from a {kind}, rows {copy.pitch} elements apart: see {symbol}_rows")
     return [
         f"/* {problem}, {problem.dtype}: written by Tilewright {VERSION}.",
         " *",

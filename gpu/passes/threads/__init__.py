@@ -3,7 +3,7 @@
 Read in this order:
 
     split_launches    the kernel as launches, one after the other
-    turn_tiles        transposing maps through shared memory
+    transpose_tiles   transposing maps through shared memory
     bind_points       points of maps on threads, neighbours on neighbours
     join_launches     launches that need nothing of each other as one
     bind_blocks       a scheme's loops over blocks as the blocks of a launch

@@ -36,7 +36,7 @@ long walk(const float *X, long first, long elements, long *asked)
 """
 
 
-def test_c_asks_for_the_same_lines():
+def test_c_prefetches_the_same_lines():
     array = Buffer("X", (FLOATS,), ("i",))
     aims = Aim("x", Address("X", (ZERO,)), constant(1))
     text = cursors.definitions(Kernel((array,), (Cursors(), aims))) + WALK.format(

@@ -95,9 +95,9 @@ def test_any_generated_scheme_covers_each_point_once(random):
     isa = isa_named(random.choice(list(EVERY_ISA)))
     found = random_cases.problem(random, isa, 8_000)
     for scheme in (random_cases.scheme(random, found, isa), *sampled(found, isa.name, 1, random.randrange(1 << 16))):
-        words = scheme_in_dot_groups(scheme)
-        counted = visits(words)
-        assert len(counted) == prod(words.problem.extents.values()) and set(counted.values()) == {1}
+        dots = scheme_in_dot_groups(scheme)
+        counted = visits(dots)
+        assert len(counted) == prod(dots.problem.extents.values()) and set(counted.values()) == {1}
 
 
 ALPHABET = "RTLUVMSDFB(),x+ \tλl0123456789@cohkwnrsmy"

@@ -70,7 +70,7 @@ def test_a_saved_kernel_loads_without_a_compiler(saved, monkeypatch):
         assert (kernel.scheme.text, kernel.source) == (TEXT.format(v=4), saved[".c"].read_text())
 
 
-def test_a_kernel_of_planes_is_saved_with_the_shapes_that_were_asked_for(tmp_path):
+def test_a_kernel_of_flattened_pixels_is_saved_with_the_original_shapes(tmp_path):
     original, text = CASES["pixels, rows of weights"]
     problem = pointwise2d(fused(original.original, "relu(y + b) + z"))
     header = next(

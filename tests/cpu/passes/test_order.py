@@ -89,7 +89,7 @@ def test_passes_keep_the_meaning_of_sums_that_cores_share(layout):
 @pytest.mark.parametrize(
     "problem, text",
     [
-        # Cursors move once a step: with steps left out they ask for other lines.
+        # Cursors move once a step: with steps left out they prefetch other lines.
         (conv2d(c=1, h=7, w=8, k=8, r=2, s=2, stride=(7, 2), dilation=(1, 5), padding=((1, 1), (3, 0))),
          "R(k) T(w,3) T(h,2) S(y) T(r,2) T(s,2) V(k,4)"),
         # Every fourth channel asks for x, all of them for weights.

@@ -26,7 +26,7 @@ SOFTMAX = "m[i] = max[j] x[i,j]; e[i,j] = exp(x[i,j] - m[i]); d[i] = sum[j] e[i,
 PROGRAMS: dict[str, tuple[str, dict]] = {
     "split launches": ("m[] = max[j] x[j]; y[j] = x[j] - m[]", {"x": (9,)}),
     "guard gathers": ("y[i] = x[t[i]]; t: s32", {"x": (9,), "t": (20,)}),
-    "turn tiles": ("y[i,j] = 2 * x[j,i]", {"x": (100, 76)}),
+    "transpose tiles": ("y[i,j] = 2 * x[j,i]", {"x": (100, 76)}),
     "bind points": ("y[i,j] = 2 * x[i,j]", {"x": (100, 76)}),
     "widen": ("y[i,j] = 2 * x[i,j]", {"x": (8, 64)}),
     "bind rows": (SOFTMAX, {"x": (100, 768)}),

@@ -50,7 +50,7 @@ def test_a_failure_is_recorded_with_its_reason(data_folder):
     assert load("here", "avx2").failures == ()
 
 
-def test_what_was_disturbed_is_looked_at_again_and_its_best_counts(data_folder):
+def test_what_was_disturbed_is_measured_again_and_its_best_counts(data_folder):
     repetitions = []
     kernels = quick(PORTABLE)
 
@@ -126,7 +126,7 @@ def test_an_interrupted_ranking_resumes_with_the_batch_it_was_in(data_folder):
     rank(kernels, refuse, "here", L1, resume=True)
 
 
-def test_a_ranking_cut_short_between_looks_looks_again(data_folder):
+def test_a_ranking_cut_short_between_repetitions_repeats(data_folder):
     kernels = quick(PORTABLE)
     repetitions = []
 
@@ -183,7 +183,7 @@ def test_where_nothing_can_be_measured_the_reason_is_told_and_it_is_tried_again(
     assert len(catalog.entries) == 40
 
 
-def test_a_microkernel_is_the_fastest_of_looks_in_memory_of_their_own(monkeypatch):
+def test_a_microkernel_is_the_fastest_of_repetitions_in_memory_of_their_own(monkeypatch):
     found, places = iter([5.0, 1.0, 4.0, 2.0, 3.0]), []
 
     def timed(kernel, *arrays, seconds, threads, sample):
@@ -193,6 +193,8 @@ def test_a_microkernel_is_the_fastest_of_looks_in_memory_of_their_own(monkeypatc
         return {"samples": [next(found), 9.0], "peak_gflops": 10.0}
 
     monkeypatch.setattr(cpu.kernel.measure, "_timed", timed)
-    look = cpu.kernel.measure.microkernel(name="f32_conv2d_ukernel_2wx4k_s1__portable", l1_bytes=32 << 10, seconds=0.5)
-    assert look == {"samples": [1.0, 9.0], "peak_gflops": 10.0}
+    fastest = cpu.kernel.measure.microkernel(
+        name="f32_conv2d_ukernel_2wx4k_s1__portable", l1_bytes=32 << 10, seconds=0.5
+    )
+    assert fastest == {"samples": [1.0, 9.0], "peak_gflops": 10.0}
     assert len(places) == cpu.kernel.measure.REPETITIONS and len(set.union(*places)) == sum(map(len, places))

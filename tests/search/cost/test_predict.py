@@ -213,9 +213,9 @@ def test_an_uneven_share_costs_what_its_busiest_core_does():
 
 def test_between_matrix_instructions_more_of_what_moves_shows():
     problem = replace(layer("R2"), dtype="bf16")  # L2 holds all of it, so nobody waits for what is beyond
-    words = in_dot_groups(problem, matrix_dot_group(problem))
+    dots = in_dot_groups(problem, matrix_dot_group(problem))
     amx = replace(MACHINE, isa="amxbf16", caches=(L1, replace(L2, bytes=8 << 20)))
-    scheme = parse(words, "T(k,2) T(w,2) T(h,56) S(y) T(r,3) T(s,3) T(c,2) U(w,28) U(k,2) V(k,16)")
+    scheme = parse(dots, "T(k,2) T(w,2) T(h,56) S(y) T(r,3) T(s,3) T(c,2) U(w,28) U(k,2) V(k,16)")
     found, hidden = (
         predict(scheme, amx, lambda kernel: 0.4, costs=replace(COSTS, in_tiles=share)) for share in (COSTS.in_tiles, 0)
     )
@@ -226,11 +226,11 @@ def test_between_matrix_instructions_more_of_what_moves_shows():
 
 
 def overhead_of(problem, text: str, machine, **costs) -> float:
-    """Overhead of a scheme of the problem of words, in cycles for each vector of sums."""
-    words = in_dot_groups(problem, matrix_dot_group(problem) if machine.isa.startswith("amx") else None)
-    scheme = parse(words, text)
+    """Overhead of a scheme of the problem in dot groups, in cycles for each vector of sums."""
+    dots = in_dot_groups(problem, matrix_dot_group(problem) if machine.isa.startswith("amx") else None)
+    scheme = parse(dots, text)
     found = predict(scheme, machine, lambda kernel: 0.4, costs=replace(COSTS, **costs))
-    sums = words.output.elements / machine.lanes
+    sums = dots.output.elements / machine.lanes
     return found.overhead / sums / (COSTS.pipes * machine.lanes * 2 / machine.peak)
 
 

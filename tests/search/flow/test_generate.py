@@ -98,14 +98,14 @@ def check_product(m, n, k, isa):
     assert generate_matmul(m=m, n=n, k=k, isa=isa).scheme == kernel.scheme
 
 
-@pytest.mark.parametrize("turn_a, turn_b", [(False, False), (False, True), (True, False), (True, True)])
-def test_a_batch_of_products_in_every_orientation(turn_a, turn_b):
+@pytest.mark.parametrize("across_a, across_b", [(False, False), (False, True), (True, False), (True, True)])
+def test_a_batch_of_products_in_every_orientation(across_a, across_b):
     rng = np.random.default_rng(4)
     a, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((3, 7, 11), (3, 11, 13)))
     bias, z = (rng.integers(-4, 5, shape).astype(np.float32) for shape in (13, (3, 7, 13)))
-    options = dict(transpose_a=turn_a, transpose_b=turn_b, epilogue="relu(y + b + z)", isa="portable")
+    options = dict(transpose_a=across_a, transpose_b=across_b, epilogue="relu(y + b + z)", isa="portable")
     kernel = generate_matmul(m=7, n=13, k=11, batch=3, **options)
-    given = [np.ascontiguousarray(v.swapaxes(1, 2)) if flipped else v for v, flipped in ((a, turn_a), (b, turn_b))]
+    given = [np.ascontiguousarray(v.swapaxes(1, 2)) if flipped else v for v, flipped in ((a, across_a), (b, across_b))]
     assert np.array_equal(kernel(*given, bias, z), np.maximum(a @ b + bias + z, 0))
 
 

@@ -16,7 +16,7 @@ from tiling.scheme.specifiers import Stage
 from tiling.text.notation import parse
 
 PIXELS = pointwise2d(conv2d(c=512, h=34, w=34, k=256, r=1, s=1, layout="nchw"))
-LINES = pointwise2d(conv2d(c=512, h=32, w=36, k=256, r=1, s=1, layout="nchw"))  # planes of whole lines
+LINES = pointwise2d(conv2d(c=512, h=32, w=36, k=256, r=1, s=1, layout="nchw"))  # channels of whole lines
 SMALL = pointwise2d(conv2d(n=3, c=6, h=5, w=7, k=24, r=1, s=1, layout="nchw"))
 BODY = "S(y) T(c,6) U(k,2) V(w,4)"
 

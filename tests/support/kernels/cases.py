@@ -134,7 +134,7 @@ CASES |= {
     "rows of two lines that are neighbours": (SHORT_ROWS, "T(c,3) R(n) R(k) T(h,3) S(y) U(h,2) U(w,6) V(k,{v})"),
 }
 FLATTENED = pointwise2d(conv2d(n=2, c=12, h=9, w=11, k=18, r=1, s=1, layout="nchw"))
-# Vectors along pixels: x in place, rows of packed weights, the last vector of a plane masked.
+# Vectors along pixels: x in place, rows of packed weights, the last vector of a channel's pixels masked.
 CASES |= {
     "pixels, rows of weights": (FLATTENED, "R(n) R(w) T(k,3) S(y) T(c,12) U(k,6) V(w,{v})"),
     "pixels, weights outside": (FLATTENED, "T(k,9) R(n) R(w) S(y) T(c,6) U(c,2) U(k,2) V(w,{v})"),
@@ -188,7 +188,7 @@ EPILOGUE_CASES = {
         fused(in_layout(GROUPED, "nchw"), "silu(y + b)"),
         CASES["groups and accumulated"][1],
     ),
-    "pixels, then arrays of planes": (
+    "pixels, then arrays channels first": (
         pointwise2d(fused(FLATTENED.original, "relu(y + b) * t[h,w] + z - s[n,h,w]")),
         CASES["pixels, accumulated"][1],
     ),

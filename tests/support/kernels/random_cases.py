@@ -99,7 +99,7 @@ def case(random: Random, isas: tuple[str, ...], threads: tuple[int, ...] = (1, 1
 
 
 def problem(random: Random, isa: Isa, most_flops: int = MOST_FLOPS) -> Problem:
-    """A convolution, one time in six one of planes, or as often a matrix product, of at most `most_flops`.
+    """A convolution, one time in six one with flattened pixels, or as often a matrix product, of at most `most_flops`.
 
     Where groups fit side by side into a vector of `isa` they mostly stand so.
     """
@@ -239,7 +239,7 @@ def _staged(random: Random, problem: Problem, loops: list[Specifier]) -> list[Sp
 
 
 def _dot(random: Random, problem: Problem, isa: Isa) -> DotGroup | None:
-    """A D along either of the dims that words may run along; for matrix instructions often of blocks."""
+    """A D along either of the dims that dot groups may lie along; for matrix instructions often a long one."""
     access = access_of(problem)
     dims = random.choice([found for found in (access.dot_dim, access.window_dims) if found] or [""])
     if not dims or not is_narrow(problem):

@@ -113,7 +113,7 @@ def sums(problem: Problem, given: Arrays) -> np.ndarray:
     factors = []
     for buffer, at in zip(arrays_of(problem), (x, w)):
         elements = numbers_of(given[buffer.name], buffer)
-        # An element of the problem may be a block of words.
+        # An element of the problem may be a dot group of words.
         taken = elements[tuple(p[exists] for p in at)]
         factors.append(taken.reshape(len(taken), prod(taken.shape[1:])))
     np.add.at(found, tuple(p[exists] for p in y), (factors[0] * factors[1]).sum(axis=-1))

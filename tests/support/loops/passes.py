@@ -134,7 +134,7 @@ def small(random: Random) -> Small:
 
 
 def small_lines(random: Random) -> Small:
-    """A random product of words whose tiles are vectors side by side, so that narrow outputs fill cache lines."""
+    """A random product of dot groups whose tiles are vectors side by side, so that narrow outputs fill cache lines."""
     isa = EVERY_ISA[random.choice(("avx512bf16", "avx512vnni"))]
     vectors, rows, dot = random.randint(2, 5), random.randint(1, 3), 2 if isa.dtype == "bf16" else 4
     problem = matmul(m=rows, n=16 * vectors - random.choice((0, 0, 3)), k=random.randint(1, 2 * dot), dtype=isa.dtype)
@@ -167,7 +167,7 @@ def small_rows(random: Random) -> Small:
 
 
 def small_blocks(random: Random) -> Small:
-    """A random problem and scheme of blocks for matrix instructions, in dot groups.
+    """A random problem and scheme for matrix instructions, in dot groups.
 
     Two of three have flattened pixels, and half of these are copied strip by strip.
     """

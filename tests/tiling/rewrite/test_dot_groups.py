@@ -1,4 +1,4 @@
-"""Problems of bf16 and int8 as problems of words: along which dims, for which problems, in which schemes."""
+"""Problems of bf16 and int8 as problems of dot groups: along which dims, for which problems, in which schemes."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_words_of_one_number_where_every_channel_is_by_itself(dtype, numbers):
 
 
 @pytest.mark.parametrize("dtype, size, words", [("bf16", 2, 1), ("bf16", 8, 4), ("int8", 2, 1), ("int8", 8, 2)])
-def test_words_of_groups_side_by_side(dtype, size, words):
+def test_dot_groups_of_groups_side_by_side(dtype, size, words):
     problem = conv2d(c=48, h=4, w=4, k=48, groups=48 // size, r=3, s=3, padding=1, dtype=dtype)
     beside = beside_each_other(problem, 16)
     found, numbers = in_dot_groups(beside), {"bf16": 2, "int8": 4}[dtype]
@@ -236,7 +236,7 @@ def test_an_explanation_says_where_x_is_copied(channels):
     machine = replace(MACHINE, isa="avx512bf16")
     best = candidates(in_dot_groups(problem), machine, Catalog("", "avx512bf16", "conv2d"))[0]
     told = explain(replace(best, scheme=scheme_from_dot_groups(problem, best.scheme)), [], machine)
-    assert ("; x is copied first, so that words run along sc;" in told) == (channels == 3)
+    assert ("; x is copied first, so that dot groups lie along sc;" in told) == (channels == 3)
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ BLOCK = "D(c,32) V(k,16)"
             r"around matrix instructions alone, .* D\(c,…\) of more than 32",
         ),
         ({}, None, f"R(hw) R(k) {TAPS} V(k,16)", "pixels are one dim around matrix instructions alone"),
-        (dict(c=3), None, "R(hw) R(k) S(y) R(r) R(sc) D(sc,12) V(k,16)", "matrix instructions alone, of blocks of ch"),
+        (dict(c=3), None, "R(hw) R(k) S(y) R(r) R(sc) D(sc,12) V(k,16)", "matrix instructions alone, with dot groups"),
         (dict(dtype="f32"), None, f"R(hw) R(k) {TAPS} V(k,16)", "pixels as one dim only on a CPU, without taps"),
         (
             dict(dtype="f32", r=1, s=1, padding=0),
@@ -125,7 +125,7 @@ def test_pixels_as_one_dim_may_go_on_to_the_end_of_four_tile_registers():
         ),
     ],
 )
-def test_planes(extents, flat, points):
+def test_flattened_pixels_of_an_image(extents, flat, points):
     found = flat_pixels_of(conv2d(**{"r": 3, "s": 3, **extents}, c=64, k=16, dtype="bf16"))
     assert found == flat and found.points == points and found.pixels == flat.rows * flat.columns
 

@@ -24,7 +24,7 @@ from tiling.text.shapes import canonical, problem_of
 FLATTENED = dict(n=2, c=6, h=8, w=10, k=9, r=1, s=1, layout="nchw")
 
 
-def test_the_pixels_of_a_plane_become_one_dim():
+def test_the_pixels_of_an_image_become_one_dim():
     original = conv2d(**FLATTENED)
     problem = pointwise2d(original)
     assert problem.extents == {"n": 2, "k": 9, "c": 6, "w": 80} and problem.flops == original.flops
@@ -64,7 +64,7 @@ OTHERS = {
     "narrow numbers": (conv2d(**FLATTENED | {"dtype": "bf16"}), "of f32"),
     "an array of rows": (fused(conv2d(**FLATTENED), "y + t[h]"), "rows or columns alone"),
     "an array of columns": (fused(conv2d(**FLATTENED), "y + t[k,w]"), "rows or columns alone"),
-    "planes of too many pixels": (conv2d(c=1, h=5000, w=4000, k=1, r=1, s=1, layout="nchw"), "more than 16777216"),
+    "images of too many pixels": (conv2d(c=1, h=5000, w=4000, k=1, r=1, s=1, layout="nchw"), "more than 16777216"),
     "a product": (matmul(m=5, n=6, k=7), "only convolutions"),
 }
 
@@ -120,7 +120,7 @@ def test_a_tile_names_its_rows_and_pixels():
 
 
 @pytest.mark.parametrize("loops", ["R(n) R(h) R(w)", "R(n) T(w,4)"])
-def test_a_scheme_that_counts_rows_is_told_of_planes(loops):
+def test_a_scheme_that_counts_rows_is_told_of_flattened_pixels(loops):
     with pytest.raises(SchemeError, match=r"w counts all 80 flattened pixels, h and w as one"):
         parse(pointwise2d(conv2d(**FLATTENED)), f"{loops} R(k) S(y) T(c,6) V(w,16)")
 

@@ -176,7 +176,7 @@ def _mbarrier(address: Address, scope: Scope, rank: int | None = None) -> Mbarri
 
 
 def _prefetch(statement: Prefetch, scope: Scope) -> None:
-    scope.prefetches.ask(_place(statement.address, scope), statement.level)
+    scope.prefetches.prefetch(_place(statement.address, scope), statement.level)
 
 
 def _cursors(statement: Cursors, scope: Scope) -> None:

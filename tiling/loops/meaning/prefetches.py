@@ -29,9 +29,9 @@ class Prefetched:
 class Prefetches:
     """The prefetches of a worker.
 
-    prefetched: what all workers prefetched, in order. arrays: the names of the kernel's arrays and of the memory that
-    it made, by the byte of this machine's memory where each begins. cursors: the array of each cursor, the byte of it
-    where the cursor stands, and that of its end; None until `Cursors`.
+    prefetched: what all workers prefetched, in order. arrays: the name of each array, and of each piece of memory that
+    the kernel made, by its address. cursors: for each cursor its array, and the bytes in it where the cursor stands and
+    where it ends; None until `Cursors`.
     """
 
     prefetched: list[Prefetched]
@@ -42,7 +42,7 @@ class Prefetches:
         """Those of a worker that has cursors of its own from now on."""
         return Prefetches(self.prefetched, self.arrays, {})
 
-    def ask(self, array: Array, level: int) -> None:
+    def prefetch(self, array: Array, level: int) -> None:
         """Prefetches the line where an array begins, seen from a place in it."""
         self.prefetched.append(Prefetched(self._name(array), _byte(array), level))
 

@@ -16,6 +16,6 @@ def shortened(program: Sized) -> Sized:
 
 
 def rewritten(program: Sized, transposes: bool) -> Sized:
-    """The program as loops compute it. transposes: whether operands are turned for the lanes of vectors."""
+    """The program as loops compute it. transposes: whether operands are transposed for the lanes of vectors."""
     short = shortened(program)
     return split_sums(transposed_operands(short) if transposes else short)

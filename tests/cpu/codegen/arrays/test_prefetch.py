@@ -191,13 +191,13 @@ def test_an_x_whose_steps_lie_apart_is_prefetched(case):
     if not supports(isa.cpu_flags):
         pytest.skip(f"needs {isa.name}")
     prefetched, (x, _, _) = lines_prefetched(parse(problem, text), isa, level=3)
-    plane, line = problem.tensors[0].elements // 64, 16
-    rows = np.arange(plane).reshape(20, -1)
+    pixels, line = problem.tensors[0].elements // 64, 16
+    rows = np.arange(pixels).reshape(20, -1)
     read = rows[::2, :19].ravel() if case == "a stride" else rows.ravel()
     begin = x.ctypes.data // 64
-    wanted = {begin + (channel * plane + int(at)) // line for channel in range(8, 64) for at in read}
+    wanted = {begin + (channel * pixels + int(at)) // line for channel in range(8, 64) for at in read}
     assert wanted <= set(prefetched)
-    assert max(prefetched) < begin + (64 + 8) * plane // line + 2
+    assert max(prefetched) < begin + (64 + 8) * pixels // line + 2
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ LANES = {
 
 
 @pytest.mark.parametrize("case", LANES)
-def test_a_tile_asks_for_the_channels_beside_its_own(case):
+def test_a_tile_prefetches_the_channels_beside_its_own(case):
     """It prefetches all lines of all pixels but those of the first tile, and none behind the next tile's."""
     problem, text, first = LANES[case]
     isa = isa_named("avx512f")
@@ -263,7 +263,7 @@ def test_a_tile_asks_for_the_channels_beside_its_own(case):
         ),
     ],
 )
-def test_tiles_whose_lines_come_without_asking_do_not_ask(problem, text):
+def test_tiles_whose_lines_come_by_themselves_do_not_prefetch(problem, text):
     assert ", 0, 3);" not in emit(parse(problem, text), isa_named("avx512f")).text
 
 
@@ -340,5 +340,5 @@ def lines_of(array) -> np.ndarray:
         (conv2d(c=64, h=40, w=128, k=2048, r=1, s=1), "T(h,40) T(w,16) T(k,128) S(y) T(c,64) U(w,8)"),  # read for long
     ],
 )
-def test_kernels_that_would_gain_nothing_ask_for_nothing(problem, text):
+def test_kernels_that_would_gain_nothing_prefetch_nothing(problem, text):
     assert "prefetch" not in emit(scheme_of(problem, text, 16), isa_named("avx512f")).text

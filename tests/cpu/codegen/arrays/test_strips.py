@@ -33,7 +33,7 @@ from tiling.scheme.specifiers import SchemeError, Stage
 from tiling.text.notation import parse
 
 TAPS = "S(y) T(r,3) T(s,3) T(c,{b})"
-# More of a convolution than SAME has, a scheme, the words of a block, and threads.
+# More of a convolution than SAME has, a scheme, the words of a dot group, and threads.
 CASES = {
     "inside pixels": ({}, f"R(n) T(hw,5) S(x) R(k) {TAPS} U(hw,11)", 16, 1),
     "inside pixels, several tiles each": ({}, f"T(n,2) T(hw,3) S(x) R(k) L(hw, 1x9 + 1x11) {TAPS} U(hw,λ)", 16, 1),
@@ -70,9 +70,9 @@ def test_exact_on_integers_beside_guard_pages(case, dtype, far, row):
 
 def test_a_strip_is_as_long_as_what_its_windows_reach():
     scheme = scheme_of(f"R(n) T(hw,5) S(x) R(k) {TAPS} U(hw,11)", 16, "bf16", **SAME)
-    words = scheme_in_dot_groups(scheme)
-    assert strip_of(scheme) == strip_of(words) == 11 and words.problem.broadcast.shape == (2, 2, 55 + 2 * 8 + 2)
-    assert as_cached(words).problem.broadcast.shape == (2, 11 + 2 * 8 + 2)
+    dots = scheme_in_dot_groups(scheme)
+    assert strip_of(scheme) == strip_of(dots) == 11 and dots.problem.broadcast.shape == (2, 2, 55 + 2 * 8 + 2)
+    assert as_cached(dots).problem.broadcast.shape == (2, 11 + 2 * 8 + 2)
     assert emit(scheme, isa_named("amxbf16")).scratch == 2 * 29 * 64
 
 
@@ -122,7 +122,7 @@ def test_a_search_tries_the_longest_strips_that_fit():
     assert with_strips(parse(valid, f"T(hw,78) T(k,8) {body}".replace("hw,32", "hw,61")), 2**19) == ()
 
 
-def test_the_model_counts_what_strips_repeat_and_what_tiles_ask_for():
+def test_the_model_counts_what_strips_repeat_and_what_tiles_prefetch():
     """Short strips repeat more; long ones are written to L2, and tiles have prefetched x: they cost less than all."""
     problem = conv2d(c=128, h=68, w=68, k=256, r=3, s=3, padding=1, dtype="bf16")
     body = "S(y) T(c,4) T(r,3) T(s,3) U(hw,32) U(k,2) D(c,32) V(k,16)"
@@ -131,8 +131,8 @@ def test_the_model_counts_what_strips_repeat_and_what_tiles_ask_for():
 
     def predicted(text: str) -> Candidate:
         scheme = parse(problem, text)
-        words = as_cached(scheme_in_dot_groups(scheme))
-        return Candidate(scheme, after_copy(Predictor(words.problem, machine, score).predict(words), scheme, machine))
+        dots = as_cached(scheme_in_dot_groups(scheme))
+        return Candidate(scheme, after_copy(Predictor(dots.problem, machine, score).predict(dots), scheme, machine))
 
     def copied(text: str) -> float:
         return predicted(text).prediction.copy
@@ -160,10 +160,10 @@ def test_every_candidate_of_a_search_is_a_kernel(monkeypatch):
         check(scheme, backend.isa)
 
 
-def test_a_scheme_with_strips_goes_to_words_and_back():
+def test_a_scheme_with_strips_goes_to_dot_groups_and_back():
     problem = conv2d(c=128, h=68, w=68, k=256, r=3, s=3, padding=1, dtype="bf16")
     text = "T(hw,7) S(x) T(hw,21) T(k,8) S(y) T(c,4) T(r,3) T(s,3) U(hw,32) U(k,2) D(c,32) V(k,16)"
     scheme = parse(problem, text)
-    words = scheme_in_dot_groups(scheme)
-    assert scheme.text == text and Stage("x") in words.specifiers and strip_of(words) == 672
+    dots = scheme_in_dot_groups(scheme)
+    assert scheme.text == text and Stage("x") in dots.specifiers and strip_of(dots) == 672
     assert "strip by strip" in emit(scheme, isa_named("amxbf16")).text

@@ -31,7 +31,7 @@ IMAGE = dict(c=2, h=3, w=3, k=5, r=3, s=3, padding=1, dtype="bf16", output_dtype
 
 
 def stages_of(text: str, **more):
-    """The problem in words, and the kernel after each pass."""
+    """The problem in dot groups, and the kernel after each pass."""
     dots = scheme_in_dot_groups(parse(conv2d(**IMAGE | more), f"{text} D(c,4) V(k,16)"))
     return dots.problem, dict(product_forms(facts_of(dots, EVERY_ISA["amxbf16"], False)))
 

@@ -34,7 +34,7 @@ def scheme_of(text: str = TEXT, **more):
 
 
 def stages_of(text: str = TEXT, **more):
-    """The problem in words, and the kernel after each pass."""
+    """The problem in dot groups, and the kernel after each pass."""
     scheme = scheme_of(text, **more)
     dots = scheme_in_dot_groups(scheme)
     return dots.problem, dict(product_forms(facts_of(scheme, EVERY_ISA["amxbf16"], False)))
@@ -103,7 +103,7 @@ def test_without_the_copy_tiles_read_what_nobody_wrote():
         computed(problem, found, replace(found[NAME], body=without(found[NAME].body)))
 
 
-def test_tiles_ask_for_the_rows_that_the_next_strip_copies():
+def test_tiles_prefetch_the_rows_that_the_next_strip_copies():
     with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):
         _, found = stages_of()
     (aim,) = [s for s in statements(found["prefetch"]) if isinstance(s, Aim) and s.cursor == "x"]

@@ -47,13 +47,13 @@ def test_a_piece_that_would_leave_l2_before_its_turn_is_not_prefetched():
     """Rows of 70 KB. Cores whose vectors have 8 lanes mostly have an L2 of 512 KB, those with 16 one of 1 to 2 MB."""
     problem = conv2d(c=128, h=136, w=136, k=64, r=1, s=1)
 
-    def asked(rows, lanes):
+    def prefetched(rows, lanes):
         text = f"T(h,{136 // rows}) T(k,{32 // lanes}) T(h,{rows}) T(w,34) S(y) T(c,128) U(w,4) U(k,2) V(k,{lanes})"
         (plan,) = plan_prefetches(parse(problem, text))
         return [(piece.array, piece.elements) for piece in plan.pieces]
 
-    assert asked(2, 8) == asked(2, 16) == [("x", 2 * 136 * 128)]
-    assert asked(8, 8) == [] and asked(8, 16) == [("x", 8 * 136 * 128)]
+    assert prefetched(2, 8) == prefetched(2, 16) == [("x", 2 * 136 * 128)]
+    assert prefetched(8, 8) == [] and prefetched(8, 16) == [("x", 8 * 136 * 128)]
 
 
 def test_a_panel_is_aimed_at_by_the_loop_that_goes_to_the_next():
@@ -65,7 +65,7 @@ def test_a_panel_is_aimed_at_by_the_loop_that_goes_to_the_next():
     assert (loop.name, aim.cursor, str(aim.address.at[0]), str(aim.elements)) == ("n", "w", "16*n + 64", "64")
 
 
-def test_the_tiles_ask_for_every_line_of_the_next_panels_once():
+def test_the_tiles_prefetch_every_line_of_the_next_panels_once():
     """Four panels of n, of 16 x 4 floats each. The first is there when it is needed, the last aims behind W."""
     with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):
         _, after = around("prefetch", matmul(m=8, n=16, k=16), "R(n) T(m,2) S(c) T(k,16) U(m,4) V(n,{v})")
@@ -108,7 +108,7 @@ def planned(kernel):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_plan_that_the_model_prices_is_what_every_tile_asks_for(seed):
+def test_the_plan_that_the_model_prices_is_what_every_tile_prefetches(seed):
     planned(small(Random(seed)))
 
 

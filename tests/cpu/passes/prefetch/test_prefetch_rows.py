@@ -36,7 +36,12 @@ def prefetched_of_x(problem, text):
 @pytest.mark.parametrize(
     "rows, k, text, times",
     [
-        (4, 32, "T(m,3) S(c) T(k,32) U(m,4) V(n,{v})", {4}),  # 8 lines in 32 steps: four steps ask for the same one
+        (
+            4,
+            32,
+            "T(m,3) S(c) T(k,32) U(m,4) V(n,{v})",
+            {4},
+        ),  # 8 lines in 32 steps: four steps prefetch the same one
         (8, 16, "T(m,3) S(c) T(k,16) U(m,8) V(n,{v})", {2}),  # 8 lines in 16 steps
         (16, 16, "T(m,3) S(c) T(k,16) U(m,16) V(n,{v})", {1}),  # as many as steps
         (12, 48, "T(m,3) S(c) T(k,48) U(m,12) V(n,{v})", {1, 2}),  # 36 lines in 48 steps, 3 lines a row
@@ -74,7 +79,7 @@ def test_x_is_prefetched_where_what_is_read_in_turn_leaves_l2():
     assert not plan.next_rows  # 2 MB, but one array
 
 
-def test_steps_without_room_for_a_load_ask_for_nothing():
+def test_steps_without_room_for_a_load_prefetch_nothing():
     assert not planned("T(m,32) S(c) T(k,16) U(m,8) V(n,16)", 16, 64)  # 9 loads for 8 FMAs
     assert planned("T(m,64) S(c) T(k,16) U(m,4) U(n,2) V(n,16)", 32, 64)  # 6 for 8
     assert not planned("T(m,128) S(c) T(k,16) U(m,2) U(n,2) V(n,16)", 32, 64)  # 4 for 4
@@ -89,7 +94,7 @@ def test_short_vectors_leave_room_for_the_next_rows_or_the_next_weights(lanes, b
     assert plan.next_rows and bool(plan.next_weights) is both
 
 
-def test_products_of_winograd_s_algorithm_ask_for_rows_of_v():
+def test_products_of_winograd_s_algorithm_prefetch_rows_of_v():
     text = "F(4x4,3x3) B(196,32) T(m,14) S(c) T(k,64) U(m,14) U(n,2) V(n,16)"
     problem = conv2d(c=64, h=56, w=56, k=32, r=3, s=3, padding=1)
     forms = dict(winograd_forms_of(parse(problem, text), isa_named("avx512f"), 1))

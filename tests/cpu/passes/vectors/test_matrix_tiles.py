@@ -30,7 +30,7 @@ PADDED = conv2d(c=4, h=3, w=3, k=16, r=3, s=1, padding=(1, 0), dtype="bf16", out
 
 
 def by_name(problem: Problem, text: str) -> tuple[Problem, dict[str, Kernel]]:
-    """The problem in words, and the kernel after each pass."""
+    """The problem in dot groups, and the kernel after each pass."""
     dots = scheme_in_dot_groups(parse(problem, text))
     return dots.problem, dict(product_forms(facts_of(dots, ISA, False)))
 

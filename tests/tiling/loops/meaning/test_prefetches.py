@@ -1,4 +1,4 @@
-"""What prefetches and cursors ask for, on kernels written by hand."""
+"""What prefetches and cursors bring, on kernels written by hand."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def aim(row, elements=ROW):
     return Aim("x", Address("X", (constant(row), ZERO)), constant(elements))
 
 
-def test_a_prefetch_asks_for_a_place_even_outside():
+def test_a_prefetch_may_name_a_place_outside():
     loop = For("i", constant(3), constant(5), 1, (Prefetch(Address("X", (AT, constant(4))), 1),))
     assert prefetched(loop) == lines(3 * 128 + 16, 4 * 128 + 16, level=1)
 

@@ -3,19 +3,19 @@
     for i in 0..76:                         for block in 0..12, block:
       for j in 0..100:                        i_first = 32*(block / 4)
         y[i, j] = 2 * x[j, i]                 j_first = 32*(block % 4)
-                                              x_turned[32, 33] in shared memory
+                                              x_transposed[32, 33] in shared memory
                                               for thread in 0..256, thread:
                                         ->      for element in thread..1024 by 256:
                                                   i = i_first + element % 32
                                                   j = j_first + element / 32
                                                   if i < 76 and j < 100:
-                                                    x_turned[element / 32, element % 32] = x[j, i]
+                                                    x_transposed[element / 32, element % 32] = x[j, i]
                                               for thread in 0..256, thread:
                                                 for element in thread..1024 by 256:
                                                   i = i_first + element / 32
                                                   j = j_first + element % 32
                                                   if i < 76 and j < 100:
-                                                    y[i, j] = 2 * x_turned[element % 32, element / 32]
+                                                    y[i, j] = 2 * x_transposed[element % 32, element / 32]
 
 A warp reads and writes whole lines of memory. Rows of a tile have an element more, so that rows and columns of it use
 all banks of shared memory.
@@ -41,22 +41,22 @@ from tiling.loops.walk import buffers_of
 SIDE = 32  # of a tile, and threads of a warp
 
 
-def turn_tiles(kernel: Kernel) -> Kernel:
+def transpose_tiles(kernel: Kernel) -> Kernel:
     """The kernel, whose transposing maps go through shared memory."""
     buffers = buffers_of(kernel)
 
-    def turned(statement: Statement) -> Statement:
+    def transposed(statement: Statement) -> Statement:
         if not isinstance(statement, For) or statement.kind != "serial":
             return statement
         loops, body = chain(statement)
-        turning = _turning(loops, body, buffers)
-        return turning.launch(touched(kernel.body)) if turning else statement
+        found = _transposition(loops, body, buffers)
+        return found.launch(touched(kernel.body)) if found else statement
 
-    return replace(kernel, body=tuple(map(turned, kernel.body)))
+    return replace(kernel, body=tuple(map(transposed, kernel.body)))
 
 
 @dataclass(frozen=True)
-class _Turning:
+class _Transposition:
     """A map of loops. row, column: those along neighbours of what is read, and of what is stored to. read: by tiles."""
 
     loops: list[For]
@@ -73,7 +73,7 @@ class _Turning:
         tiles: dict[Load | Choose, Buffer] = {}
         for part in self.read:
             array = self.buffers[_load_of(part).buffer]
-            called = free_name(f"{array.name}_turned", {*taken, *(tile.name for tile in tiles.values())})
+            called = free_name(f"{array.name}_transposed", {*taken, *(tile.name for tile in tiles.values())})
             tiles[part] = Buffer(called, (SIDE, SIDE + 1), (self.column.name, self.row.name), array.dtype, "shared")
         high, wide = element // SIDE, element % SIDE
         filling = tuple(Store(tile.name, (high, wide), part) for part, tile in tiles.items())
@@ -117,7 +117,7 @@ class _Turning:
         return team.each((For(name, team.number, constant(SIDE * SIDE), team.size, (*at, *inside)),))
 
 
-def _turning(loops: list[For], body: Body, buffers: Mapping[str, Buffer]) -> _Turning | None:
+def _transposition(loops: list[For], body: Body, buffers: Mapping[str, Buffer]) -> _Transposition | None:
     """How a map transposes; None where it does not, or where tiles would be mostly empty."""
     fixed = all(loop.start == constant(0) and loop.stop.is_constant and loop.step == 1 for loop in loops)
     store = body[0]
@@ -129,7 +129,7 @@ def _turning(loops: list[For], body: Body, buffers: Mapping[str, Buffer]) -> _Tu
     for row in others:
         read = _read_across(store, row.name, column.name, buffers)
         if read and _extent(row) >= SIDE:
-            return _Turning(loops, row, column, store, read, buffers)
+            return _Transposition(loops, row, column, store, read, buffers)
     return None
 
 
