@@ -85,9 +85,9 @@ class Source:
 def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = False) -> Source:
     """The C source of a scheme on `isa`.
 
-    threads: OpenMP threads; at most as many as the scheme has core tasks. stream: stores bypass the caches
-    where they may (`tiling.loops.lowering.stream_plan`) and y is aligned; this is for outputs larger than the last.
-    Raises SchemeError, which names the specifier, for a valid scheme that this emitter does not handle.
+    threads: OpenMP threads, at most as many as the scheme has core tasks. stream: stores bypass the caches where they
+    may (`tiling.loops.lowering.stream_plan`) and y is aligned; this is for outputs larger than the last cache. Raises
+    SchemeError, which names the specifier, for a valid scheme that this emitter does not handle.
     """
     if isinstance(scheme, Winograd):
         return _winograd(scheme, isa, threads)
@@ -158,7 +158,7 @@ def forms_of(
 ) -> Iterator[tuple[str, Kernel]]:
     """The kernel that `emit` prints, as plain loops and after each pass: (name, loops), …
 
-    Raises SchemeError for a valid scheme that no passes write, or none at all.
+    Raises SchemeError for a valid scheme that this emitter does not handle.
     """
     isa, threads = row_of(scheme, isa), _threads(scheme, threads)
     if isinstance(scheme, Winograd):

@@ -25,7 +25,7 @@ from tiling.program.rewrite.anchored import Anchored
 
 
 class AnchoredKernel(ProgramKernel):
-    """A program in up to three kernels, called as a `ProgramKernel` is. `pack` packs its weights ahead."""
+    """A program in up to three kernels, called as a `ProgramKernel` is. `pack` packs its weights for many calls."""
 
     def __init__(
         self, program: Sized, found: Anchored, anchor: Kernel, before: ProgramKernel | None, after: ProgramKernel | None

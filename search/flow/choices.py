@@ -1,6 +1,6 @@
-"""The model's choices for many problems at once: those that the store lacks are listed on all cores, then kept.
+"""The model's choices for many problems at once, as a whole model has them; `search.flow.find` chooses for one problem.
 
-problems ──► kept by an earlier call, or listed here, then in worker processes ──► {problem: Choice}
+problems ──► kept by an earlier call, or listed here, then in worker processes on all cores ──► {problem: Choice}
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ NO_SCRATCH = Scratch(constant(0), constant(0))
 class Kernel:
     """A kernel: its arrays in the order of the arguments, the functions that it calls, and what it does.
 
-    arrays: inputs and outputs. A pass may change them: where weights are packed ahead, the caller hands over the packed
-    copy. numbers: (name, largest value) of each extent that the caller hands over, at least 1.
+    arrays: inputs and outputs. A pass may change them: where weights are packed before the call, the caller hands over
+    the packed copy. numbers: (name, largest value) of each extent that the caller hands over, at least 1.
     scratch: memory that the caller hands over once buffers have a place in it.
     barriers: whether a pass has placed barriers. If so, the workers of a block wait for each other only there. Else
     they wait at the end of every loop over workers.

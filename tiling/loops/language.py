@@ -127,10 +127,10 @@ class Instruction:
     text: C or PTX with a field `{name}` for each operand. meaning: statements over buffers of those names. They store a
     value to the buffer `out`, which has as many elements as a vector has lanes; an operand that is a vector is a buffer
     of so many elements, a mask is the number `{name}` of used lanes. For an address of each lane, the buffer has the
-    lane as a first index. dtype: that of `out`; "" for that of `p`. registers: vector registers that it takes beside
-    those of its operands and its value. header: the one of the C library that the text needs. definition: what a file
-    defines for the text. calls: the name of the function that the text calls, and what tells it from others of that
-    name, such as a dtype, where the printer has a definition of it.
+    lane as a first index. dtype: the dtype of `out`, or "" where it is the dtype of `p`. registers: vector registers
+    that it takes beside those of its operands and its value. header: the header of the C library that the text needs.
+    definition: what a file defines for the text. calls: the name of the function that the text calls, and what tells it
+    from others of that name, such as a dtype. It is given where the printer has a definition of the function.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """XTC's search for one layer, in a process of its own: `python -m bench.peers.compilers.xtc_search JSON`.
 
-Compiles and times `trials` schedules that one of XTC's own strategies draws, keeps the fastest as a shared library in
-`folder`, and prints its path. A process of its own because XTC needs TVM's threads to be told of at the start, and
-because a schedule that crashes must not take the other peers with it.
+It compiles and times `trials` schedules that one of XTC's own strategies draws, keeps the fastest as a shared library
+in `folder`, and prints its path. It is a process of its own for two reasons: XTC must learn the number of TVM's threads
+at the start, and a schedule that crashes must not end the other peers.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from tiling.problem import Problem
 class NumPy(Peer):
     """A convolution as one matrix product: the taps of every output are gathered into a row (im2col), then BLAS.
 
-    All memory is allocated ahead; the copy into rows is part of a call, because the input changes between calls. A 1x1
-    layer with stride 1 needs no copy.
+    All memory is allocated beforehand. The copy into rows is part of a call, because the input changes between calls. A
+    1x1 layer with stride 1 needs no copy.
     """
 
     name = "numpy"

@@ -1,4 +1,4 @@
-"""oneDNN as a compiled PyTorch model calls it: channels last, with weights packed ahead in oneDNN's own layout."""
+"""oneDNN as a compiled PyTorch model calls it: channels last, with weights packed beforehand in oneDNN's own layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""oneDNN's products of u8 and s8 as PyTorch's quantised models call them: weights packed ahead, every scale 1."""
+"""oneDNN's products of u8 and s8 as PyTorch's quantised models call them: weights packed beforehand, every scale 1."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The command `python -m bench --models NAME|FILE.onnx …`: whole models beside other libraries.
 
-All compute in turns in one process, on the same inputs and into memory that is used again, both bound ahead. What the
-others give is compared with ours first. Before each turn the threads of the others fall asleep
+All compute in turns in one process, on the same inputs and into memory that is used again. Both are bound beforehand.
+What the others give is compared with ours first. Before each turn the threads of the others fall asleep
 (`bench.run.targets.turns`). A speed is the median over the turns.
 """
 

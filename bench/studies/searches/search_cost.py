@@ -1,8 +1,7 @@
 """The command `python -m bench.search_cost`: the speed that searches reach, over the seconds that they take.
 
-Ours takes the model's choice and then longer and longer budgets; XTC draws one schedule after the other, and TVM's
-MetaSchedule searches as it always does. What
-each found is timed in turns in one process (`bench.run.contest`).
+Ours takes the model's choice and then longer and longer budgets. XTC draws one schedule after the other. TVM's
+MetaSchedule searches as it always does. What each found is timed in turns in one process (`bench.run.contest`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Products of staged tiles need no test: what lies on padding, or beyond an edge, is 0 in the tile and adds nothing.
+"""Drops tests of products of staged tiles: what lies on padding, or beyond an edge, is 0 in the tile and adds nothing.
 
 if 0 <= h + h_u + r - 1 < 6 and 0 <= w + s_u - 1 < 8:          X_tile[…] = (X[…] if … else 0)
     acc[…] += X_tile[…] * W_tile[…]                        ->    …

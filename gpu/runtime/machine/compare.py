@@ -1,7 +1,6 @@
-"""Counts on the device how many elements of an output are outside their limits.
+"""Counts on the device how many elements of an output are outside their limits."""
 
-That takes a millisecond. To copy the largest outputs to the CPU and compare them there takes over a second.
-"""
+# That takes a millisecond. To copy the largest outputs to the CPU and compare them there takes over a second.
 
 from __future__ import annotations
 

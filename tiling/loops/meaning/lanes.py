@@ -1,7 +1,6 @@
-"""Runs the lanes of a vector, or the iterations of a nest of loops, at once as NumPy vectors.
+"""Runs the lanes of a vector, or the iterations of a nest of loops, at once as NumPy vectors."""
 
-A vector takes a third of the time of one lane after the other, a nest of 8 x 64 x 64 iterations a seventieth.
-"""
+# A vector takes a third of the time of one lane after the other, a nest of 8 x 64 x 64 iterations a seventieth.
 
 from __future__ import annotations
 
@@ -216,7 +215,7 @@ def _grid(*numbers: range) -> tuple[np.ndarray, ...]:
 
 
 def _require_own_places(store: Store, points: Points, count: int) -> None:
-    """Raises InTurn where two of so many iterations write one element, be it that lanes see it from several places."""
+    """Raises InTurn where two of so many iterations write one element, also where lanes see it from several places."""
     target, places = points.scope.arrays[store.buffer], [points.at(index) for index in store.at]
     if isinstance(target, ByLane) and len(places) == 2:
         places = [target.starts(places[0]) + places[1]]

@@ -34,28 +34,21 @@ class Copies:
 
 @dataclass(slots=True)
 class Scope:
-    """The names of a block and of the blocks outside it.
-
-    numbers: the values of variables; those of flags are 0 and 1. copies: those that the worker waits for. raised: the
-    flags that `SetFlag` has raised. shapes: those of tile registers; None until `Tiles`. shaped: whether registers
-    need them. own: the registers that this very block has named. team: the buffers that all threads share. workers: who
-    runs this. prefetches: its cursors, and what was prefetched. instructions, nests, slices, accesses, together:
-    what is known of instructions, nests of loops, loops over lanes, accesses and loops over threads that have run, by
-    their identity.
-    """
+    """The names of a block and of the blocks outside it, and what is known of nodes that have run."""
 
     functions: Mapping[str, Function]
     arrays: dict[str, Array] = field(default_factory=dict)
     registers: dict[str, Given | None] = field(default_factory=dict)
-    numbers: dict[str, int] = field(default_factory=dict)
-    copies: Copies = field(default_factory=Copies)
-    raised: set[str] = field(default_factory=set)
-    shapes: dict[str, tuple[int, ...]] | None = None
-    own: set[str] = field(default_factory=set)
-    team: dict[str, Array] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)  # the values of variables, and of flags: 0 or 1
+    copies: Copies = field(default_factory=Copies)  # the copies that the worker waits for
+    raised: set[str] = field(default_factory=set)  # the flags that `SetFlag` has raised
+    shapes: dict[str, tuple[int, ...]] | None = None  # the shapes of tile registers; None until `Tiles`
+    own: set[str] = field(default_factory=set)  # the registers that this very block has named
+    team: dict[str, Array] = field(default_factory=dict)  # the buffers that all threads share
     workers: Workers = field(default_factory=Workers)
-    shaped: bool = False
+    shaped: bool = False  # whether tile registers need shapes
     prefetches: Prefetches = field(default_factory=lambda: Prefetches([]))
+    # What is known of instructions, nests of loops, loops over lanes, accesses and loops over threads, by their `id`.
     instructions: dict[int, Lanes] = field(default_factory=dict)
     nests: dict[int, Nest] = field(default_factory=dict)
     slices: dict[int, Sliced] = field(default_factory=dict)

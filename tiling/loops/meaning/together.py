@@ -1,7 +1,9 @@
 """Runs what all threads of a loop do at once, statement by statement, as a GPU does: a number of each is a vector.
 
-Some 30 threads take the time of one. Where the order of the threads matters, or anything is wrong, they run in turn.
+Where the order of the threads matters, or anything is wrong, they run in turn.
 """
+
+# Some 30 threads take the time of one.
 
 from __future__ import annotations
 
@@ -394,8 +396,9 @@ class _Together:
         """A comment changes no value."""
 
     def require_own_elements(self) -> None:
-        """Raises InTurn where a thread writes what another one touches, or reads in the end what it has written, which
-        `note` would tell in another order.
+        """Raises InTurn where a thread writes what another one touches.
+
+        Also where a thread reads what it has stored before: `note` tells all reads before all writes.
         """
         written, touched = _arrays(self.written), _arrays((*self.read, *self.written))
         for start, array in written.items():

@@ -1,9 +1,9 @@
 """The workers of a kernel that runs: who is at work, who has waited for whom, and who has touched which byte since.
 
-Workers run one after the other here, or at once where that is the same, so results say nothing of their order. What one
-of them writes and another one touches, with no barrier of a group of both in between, is a `Race`, unless both groups
-took a counter in between. A worker is the loops around it, from the outside: block 3, thread 7. What stands in no loop
-over threads, every thread of the group does.
+Workers run one after the other here, or at once where that is the same, so results say nothing of their order. It is a
+`Race` where one of them writes what another one touches, unless a barrier of both stands in between, or both groups
+took a counter in between. A worker is named by the loops around it, from the outside: block 3, thread 7. Statements in
+no loop over threads are run by every thread of the group.
 """
 
 from __future__ import annotations
@@ -38,32 +38,25 @@ class Race(Exception):
 
 @dataclass
 class Workers:
-    """Who is at work, and who has waited for whom.
+    """Who is at work, and who has waited for whom."""
 
-    barriers: whether a pass has placed barriers. If not, workers wait after each loop over them and nothing is checked.
-    now: who is at work; () where one worker does all. waits: how often a group has waited. waited: which of these was
-    the last one of each group. placed: the memory in which buffers have places, for each block and for the call. taken:
-    for each counter, the groups that took it, with the last wait of each before. seen: for each group, what was in
-    `taken` when it took a counter itself. mbarriers: those of all blocks. heard: the last wait of others that each
-    worker knows of, by mbarriers. shared: the shared memory of each block, by its buffers. reached: when another block
-    of its cluster last reached for a block's. meeting: for each cluster, the blocks that wait there for the others.
-    together: blocks of a cluster. pause: lets other roles and blocks go on.
-    """
-
+    # Whether a pass has placed barriers. If not, workers wait after each loop over them, and nothing is checked.
     barriers: bool = False
-    now: Worker = ()
-    waits: int = 0
-    waited: dict[Worker, int] = field(default_factory=dict)
-    placed: dict[Worker, Memory] = field(default_factory=dict)
+    now: Worker = ()  # who is at work; () where one worker does all
+    waits: int = 0  # how often any group has waited, so that each wait has a number
+    waited: dict[Worker, int] = field(default_factory=dict)  # the last wait of each group
+    placed: dict[Worker, Memory] = field(default_factory=dict)  # where buffers have places: of each block, of the call
+    # For each counter, the groups that took it, with the last wait of each before.
     taken: dict[Place, list[tuple[Worker, int]]] = field(default_factory=dict)
+    # For each group, what was in `taken` when it took a counter itself.
     seen: dict[Worker, list[tuple[Worker, int, int]]] = field(default_factory=dict)
     mbarriers: dict[tuple[Worker, Place], Mbarrier] = field(default_factory=dict)
-    heard: dict[Worker, dict[Worker, int]] = field(default_factory=dict)
-    shared: dict[tuple[Worker, str], Any] = field(default_factory=dict)
-    reached: dict[Worker, Action] = field(default_factory=dict)
-    meeting: dict[Worker, set[Worker]] = field(default_factory=dict)
-    together: int = 1
-    pause: Callable[[], None] = alone
+    heard: dict[Worker, dict[Worker, int]] = field(default_factory=dict)  # the waits that mbarriers told each worker of
+    shared: dict[tuple[Worker, str], Any] = field(default_factory=dict)  # the shared memory of each block, by buffer
+    reached: dict[Worker, Action] = field(default_factory=dict)  # when another block last reached into a block's
+    meeting: dict[Worker, set[Worker]] = field(default_factory=dict)  # for each cluster, its blocks that wait here
+    together: int = 1  # blocks of a cluster
+    pause: Callable[[], None] = alone  # lets other roles and blocks go on
 
     def tell(self) -> Action:
         """The worker at work, and how far it has come: what it does later is another matter."""
@@ -230,16 +223,14 @@ class Mbarrier:
 
 @dataclass
 class Memory:
-    """Bytes that workers share. written: for each byte, which of `writes` was the last one. read: which of `readers`
-    have read it since. Both are numbers, since many bytes have the same history; 0 is nobody. more: where in `readers`
-    those with one more are.
-    """
+    """Bytes that workers share. Many bytes have the same history, so each byte has two numbers: 0 stands for nobody."""
 
     workers: Workers
-    written: array[int] = field(default_factory=lambda: array("i"))
-    read: array[int] = field(default_factory=lambda: array("i"))
+    written: array[int] = field(default_factory=lambda: array("i"))  # for each byte, which of `writes` was the last
+    read: array[int] = field(default_factory=lambda: array("i"))  # for each byte, which of `readers` have read it since
     writes: list[Written] = field(default_factory=lambda: [((), 0)])
     readers: list[dict[Worker, int]] = field(default_factory=lambda: [{}])
+    # From a number of `readers`, a further reader and its wait to the number of all of them together.
     more: dict[tuple[int, Worker, int], int] = field(default_factory=dict)
 
     def note_read(self, place: Place, first: int, size: int) -> None:

@@ -3,8 +3,8 @@
     e[i] = c[99-i] * 2; y[i,j] = e[50*i+j] * 3      ->      y[i,j] = c[99 - (50 * i + j)] * 2 * 3
 
 An inlined map is computed at each read. So it is inlined where it has no fewer elements than reads, or where its
-arithmetic is cheaper than memory. Reductions are never inlined. Source: Hidet's prologues and
-epilogues.
+arithmetic is cheaper than memory. Reductions are never inlined. Source: Hidet's prologues
+and epilogues.
 """
 
 from __future__ import annotations
