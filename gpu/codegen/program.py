@@ -20,8 +20,7 @@ class Program:
     cluster       blocks of a cluster
     persistent    the most blocks for each multiprocessor that are of use, where a block takes several tiles one after
                   the other; 0 where a launch needs the whole grid
-    semaphores       split-K semaphores: words that are 0 before and after every launch; a pointer to them follows those
-    to
+    semaphores    split-K semaphores: words that are 0 before and after every launch; a pointer to them follows those to
                   the arrays
     partial_sums  floats that blocks leave for each other; a pointer to them comes last
     elements      the text calls elements.cuh and values.cuh, as that of loops does

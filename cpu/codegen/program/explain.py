@@ -54,7 +54,7 @@ def _of_group(program: Sized, group: Group) -> Iterator[str]:
     rows = [array for array in program.assigned if array.name in group.rows]
     dims = {statement.array: statement.dims for statement in group.statements}
     size = sum(WIDTH[array.dtype] * _points(array.shape, dims[array.name], group) for array in rows)
-    kept = f"; of {' '.join(array.name for array in rows)} one row of {size} bytes is kept" if rows else ""
+    kept = f", and one row of {' '.join(array.name for array in rows)} is kept, {size} bytes" if rows else ""
     yield f"{names} share the loops over {' '.join(group.dims)}{kept}"
 
 
@@ -63,7 +63,7 @@ def _of_blocks(along: Online) -> str:
     kept = " ".join(s.array for s in along.inside if along.dim in s.dims)
     return (
         f"{along.largest.array} is the largest value so far, and where it grows {sums} are multiplied"
-        + f", so that of {kept} a block of {BLOCK} of {along.dim} is kept" * bool(kept)
+        + f", so that {kept} need room for a block of {BLOCK} of {along.dim}" * bool(kept)
     )
 
 

@@ -71,7 +71,7 @@ def test_the_command_reports(capsys):
     lines = dict(re.split("  +", line, maxsplit=1) for line in printed.out.splitlines()[5:])
     assert lines["outputs"] == "y: f32[64, 1000]" and lines["machine"] == "portable, 1 thread"
     assert float(lines["error"].split()[-1]) < 1e-6 and lines["time"].endswith("of the 512,000 bytes of its arrays")
-    assert "m e d d_inverse y share the loops over i; of m e d d_inverse one row of 4012 bytes is kept" in printed.out
+    assert "m e d d_inverse y share the loops over i, and one row of m e d d_inverse is kept, 4012 bytes" in printed.out
 
 
 def test_json_and_files(capsys, tmp_path):
