@@ -144,7 +144,7 @@ def isolated_folders(tmp_path_factory, pytestconfig):
     Temporary files lie in pytest's folder too: what is killed leaves them, and so do some libraries that end well.
 
     Compiled kernels are shared by the whole run, processes of pytest-xdist included: many files build the same ones.
-    Without room for all of them, and for the headers that gcc reads ahead, each would be compiled again and take thrice
+    Without room for all of them, and for gcc's precompiled headers, each would be compiled again and take thrice
     as long. So a test that asks about the limit, or deletes kernels, has a cache of its own.
 
     They stay for the next run, as far as pytest keeps anything: a third of a first run is the compiler's time. A kernel

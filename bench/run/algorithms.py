@@ -17,5 +17,5 @@ def computed_by(layers: Iterable[Layer], algorithm: str) -> tuple[Layer, ...]:
 
 
 def _transformed(layer: Layer) -> Layer:
-    refused = unsupported_reason(layer.problem) if layer.problem else None
-    return replace(layer, problem=None, refused=refused) if refused else layer
+    reason = unsupported_reason(layer.problem) if layer.problem else None
+    return replace(layer, problem=None, unsupported=reason) if reason else layer

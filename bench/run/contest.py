@@ -60,7 +60,7 @@ def contest(
 
 def _peer(arena: Arena, name: str) -> Contender:
     peer = PEERS[name]
-    unsupported_reason = peer.missing() or peer.refuses(arena.problem)
+    unsupported_reason = peer.missing() or peer.unsupported_reason(arena.problem)
     if unsupported_reason:
         raise Refused(unsupported_reason)
     x, w, *arrays = arena.inputs

@@ -85,7 +85,7 @@ def _new_result(visit: Visit, fail: Callable[[Visit, str], None], options: dict[
     """Runs the layer; None where there is no result."""
     layer = visit.layer
     if layer.problem is None:
-        fail(visit, layer.refused)
+        fail(visit, layer.unsupported)
         return None
     try:
         return run_layer(visit.backend, visit.suite, layer.name, layer.count, layer.problem, **options)

@@ -77,7 +77,7 @@ def _layers(names: Sequence[str]) -> dict[str, Problem]:
     for suite, layers in chosen(names).items():
         for layer in layers:
             if layer.problem is None:
-                print(f"{suite}:{layer.name} is left out: {layer.refused}", file=sys.stderr)
+                print(f"{suite}:{layer.name} is left out: {layer.unsupported}", file=sys.stderr)
             else:
                 found[f"{suite}:{layer.name}"] = on_cpu(layer.problem, "f32", None)
     return found

@@ -96,7 +96,7 @@ def test_suites_hold_the_products_and_convolutions_of_papers():
 @pytest.mark.parametrize("name", suites())
 def test_every_layer_can_be_computed(name):
     for layer in suite(name):
-        assert layer.refused == "" and layer.problem is not None, layer
+        assert layer.unsupported == "" and layer.problem is not None, layer
 
 
 @pytest.mark.parametrize("name", suites())
@@ -152,7 +152,7 @@ def test_a_layer_that_cannot_be_computed_keeps_its_text_and_the_reason():
 
     a, b = layers("made_up", f"A x3 {SHAPE} k=9\nB {SHAPE}", read)
     assert a == Layer("A", f"{SHAPE} k=9", 3, None, "nine is not supported yet")
-    assert b.problem == SHAPE and b.refused == ""
+    assert b.problem == SHAPE and b.unsupported == ""
 
 
 @pytest.mark.parametrize(

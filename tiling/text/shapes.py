@@ -168,7 +168,7 @@ def _layer(text: str, op: str) -> Problem:
     name, _, wanted = named.partition(":")
     layer = find(name, wanted, of_either_operator)
     if layer.problem is None:
-        raise ShapeError(f"{named}: {layer.refused}")
+        raise ShapeError(f"{named}: {layer.unsupported}")
     if _A[layer.problem.op] != _A[op]:
         raise ShapeError(f"{named} is {_A[layer.problem.op]} ({layer.shape}), not {_A[op]}")
     if not pairs:

@@ -24,14 +24,14 @@ _LINE = re.compile(r"(?P<name>\S+)(?:\s+x(?P<count>[0-9]{1,9}))?\s+(?P<shape>\S+
 class Layer:
     """A distinct layer of a network and how often the network has it.
 
-    `shape` is the text in the file. `problem` is None for a layer that is not supported; then `refused` says why.
+    `shape` is the text in the file. `problem` is None for a layer that is not supported; then `unsupported` says why.
     """
 
     name: str
     shape: str
     count: int
     problem: Problem | None
-    refused: str = ""
+    unsupported: str = ""
 
 
 def suites() -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def layers(suite: str, text: str, problem_of: Callable[[str], Problem]) -> tuple
         try:
             found[name] = Layer(name, shape, count, problem_of(shape))
         except ShapeError as error:
-            found[name] = Layer(name, shape, count, None, refused=str(error))
+            found[name] = Layer(name, shape, count, None, unsupported=str(error))
     return tuple(found.values())
 
 

@@ -38,8 +38,8 @@ class Tvm(Peer):
     def environment(self, threads: int) -> dict[str, str]:
         return tvm_library.environment(threads)
 
-    def refuses(self, problem: Problem) -> str | None:
-        if reason := super().refuses(problem):
+    def unsupported_reason(self, problem: Problem) -> str | None:
+        if reason := super().unsupported_reason(problem):
             return reason
         if not problem.is_product and convolution(problem).groups != 1:
             return "TVM's NHWC convolution has no groups"

@@ -45,8 +45,8 @@ class Xtc(Peer):
     def environment(self, threads: int) -> dict[str, str]:
         return tvm_library.environment(threads)
 
-    def refuses(self, problem: Problem) -> str | None:
-        if reason := super().refuses(problem):
+    def unsupported_reason(self, problem: Problem) -> str | None:
+        if reason := super().unsupported_reason(problem):
             return reason
         if not problem.is_product:
             conv = convolution(problem)

@@ -58,12 +58,12 @@ class OneDnn(Peer):
     def environment(self, threads: int) -> dict[str, str]:
         return torch_cpu.environment(threads)
 
-    def refuses_epilogue(self, problem: Problem) -> str | None:
+    def unsupported_epilogue(self, problem: Problem) -> str | None:
         found = pointwise(problem)
         behind_z = ("",) if problem.is_product else ("", "relu")
         if found and found.residual is not None and found.activation not in behind_z:
             return f"PyTorch's call of oneDNN has no {found.activation} of a sum with z, as in {problem.epilogue}"
-        return super().refuses_epilogue(problem)
+        return super().unsupported_epilogue(problem)
 
     def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
         torch_cpu.settle(threads)
@@ -95,7 +95,7 @@ def _fused(problem: Problem, arrays: tuple[np.ndarray, ...]) -> tuple[Any, Any, 
     import torch
 
     found = pointwise(problem)
-    assert found is not None  # `refuses_epilogue`
+    assert found is not None  # `unsupported_epilogue`
     bias, residual = (None if array is None else torch.from_numpy(array) for array in found.of(arrays))
     return bias, residual, _ACTIVATIONS.get(found.activation, ("none", [], ""))
 

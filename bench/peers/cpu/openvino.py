@@ -41,7 +41,7 @@ class OpenVino(Peer):
 
         matrix = problem.is_product
         found = pointwise(problem)
-        assert found is not None  # `refuses_epilogue`
+        assert found is not None  # `unsupported_epilogue`
         bias, residual = found.of(arrays)
         model = (_matmul if matrix else _conv2d)(problem, w, found, bias)
         request = openvino.Core().compile_model(model, "CPU", cpu_options(threads)).create_infer_request()

@@ -50,7 +50,7 @@ class OnnxRuntime(Peer):
         shape = problem.output.shape if matrix else _output_shape(problem)
         y = aligned_empty(shape)
         found = pointwise(problem)
-        assert found is not None  # `refuses_epilogue`
+        assert found is not None  # `unsupported_epilogue`
         bias, residual = found.of(arrays)
         weights = {"w": w} if bias is None else {"w": w, "b": bias}
         inputs = {"x": given}

@@ -45,7 +45,7 @@ class CuDnn(CudaPeer):
         number = torch.backends.cudnn.version()  # 91002 is 9.10.2
         return version(f"cuDNN {number // 10000}.{number // 100 % 100}.{number % 100}" if number else "no cuDNN")
 
-    def refuses_epilogue(self, problem: Problem) -> str | None:
+    def unsupported_epilogue(self, problem: Problem) -> str | None:
         if problem.epilogue is None or bias_and_residual(problem):
             return None
         return f"cudnn takes the epilogues relu(y + b) and relu(y + b + z) only, not {problem.epilogue}"

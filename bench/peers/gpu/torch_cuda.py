@@ -46,10 +46,10 @@ class CudaPeer(Peer):
     def environment(self, threads: int) -> dict[str, str]:
         return {}
 
-    def refuses(self, problem: Problem) -> str | None:
+    def unsupported_reason(self, problem: Problem) -> str | None:
         if problem.op not in self.operators:
             return f"{self.name} is compared on {' and '.join(self.operators)} only, not on {problem.op}"
-        if reason := self.refuses_epilogue(problem) or self.refuses_layout(problem):
+        if reason := self.unsupported_epilogue(problem) or self.unsupported_layout(problem):
             return reason
         if not self.widens and problem.output_dtype != OUTPUT_DTYPE[problem.dtype]:
             return f"PyTorch's {self.name} writes {problem.dtype} from {problem.dtype}, not {problem.output_dtype}"

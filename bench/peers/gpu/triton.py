@@ -51,9 +51,9 @@ class Triton(CudaPeer):
     def version(self) -> str:
         return version(f"Triton {installed('triton')}")
 
-    def refuses(self, problem: Problem) -> str | None:
+    def unsupported_reason(self, problem: Problem) -> str | None:
         large = " and ".join(t.name for t in problem.tensors if prod(t.shape[-2:]) >= 1 << 31)
-        return super().refuses(problem) or (
+        return super().unsupported_reason(problem) or (
             f"the kernel's indices have 32 bits, too few for {large}" if large else None
         )
 

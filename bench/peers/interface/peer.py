@@ -71,7 +71,7 @@ class Peer(ABC):
     def environment(self, threads: int) -> dict[str, str]:
         """Variables that the process must be started with, so that `threads` is obeyed and nobody else is disturbed."""
 
-    def refuses(self, problem: Problem) -> str | None:
+    def unsupported_reason(self, problem: Problem) -> str | None:
         """A sentence on why the peer cannot compute the problem; None if it can."""
         if problem.op not in OPERATORS:
             return f"{self.name} is compared on {' and '.join(OPERATORS)} only, not on {problem.op}"
@@ -79,10 +79,10 @@ class Peer(ABC):
             return f"{self.name} is compared in {' and '.join(self.dtypes)} only, not in {problem.dtype}"
         if lying_of(problem):
             return f"{self.name} is compared on arrays of their own only, not on parts of longer ones"
-        return self.refuses_epilogue(problem) or self.refuses_layout(problem)
+        return self.unsupported_epilogue(problem) or self.unsupported_layout(problem)
 
-    def refuses_epilogue(self, problem: Problem) -> str | None:
-        """The sentence of `refuses` for a problem with an epilogue that the library does not fuse."""
+    def unsupported_epilogue(self, problem: Problem) -> str | None:
+        """The sentence of `unsupported_reason` for a problem with an epilogue that the library does not fuse."""
         if problem.epilogue is None:
             return None
         if not self.activations:
@@ -95,8 +95,8 @@ class Peer(ABC):
             return f"{self.name} fuses a bias b, an array z and then one of {fused}, not {problem.epilogue}"
         return None
 
-    def refuses_layout(self, problem: Problem) -> str | None:
-        """The sentence of `refuses` for a convolution in a layout that the call does not take."""
+    def unsupported_layout(self, problem: Problem) -> str | None:
+        """The sentence of `unsupported_reason` for a convolution in a layout that the call does not take."""
         if problem.is_product or problem.layout in self.layouts:
             return None
         return f"{self.name} is called in layout {' and '.join(self.layouts)} only, not in {problem.layout}"

@@ -187,7 +187,7 @@ def main(arguments: list[str] | None = None) -> int:
             warm = cpu_backend(options.isa, threads, options.dtype) if options.cache == "cold" else None
             for name, layer in layers:
                 if layer.problem is None:
-                    print(f"{name} is left out: {layer.refused}", file=sys.stderr)
+                    print(f"{name} is left out: {layer.unsupported}", file=sys.stderr)
                     continue
                 problem = backend.problem(layer.problem)
                 machine_catalog(backend.isa, problem.op, announce=lambda text: print(text, file=sys.stderr))

@@ -231,8 +231,8 @@ def main(arguments: list[str] | None = None) -> int:
     results: list[ModelAccuracy] = []
     found = [(f"{name}:{layer.name}", layer) for name, layers in chosen(options.suite).items() for layer in layers]
     for name, layer in found:
-        if layer.refused:
-            print(f"{name} is left out: {layer.refused}", file=sys.stderr)
+        if layer.unsupported:
+            print(f"{name} is left out: {layer.unsupported}", file=sys.stderr)
     if options.report:
         check_writable(options.report)
     backend = cpu_backend()

@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
     with alone():
         for number, (name, layer) in enumerate(layers):
             if layer.problem is None:
-                print(f"{name}:{layer.name}: {layer.refused}")
+                print(f"{name}:{layer.name}: {layer.unsupported}")
                 continue
             problem = backend.problem(layer.problem)
             scheme = backend.parsed(problem, options.scheme) if options.scheme else backend.candidates(problem)[0]

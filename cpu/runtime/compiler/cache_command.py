@@ -53,9 +53,12 @@ def _status(options: argparse.Namespace) -> str:
         (
             "kernels",
             f"{kernels}, {f'{of_gpus} of them for GPUs, ' if of_gpus else ''}{_shown(total)} with their sources"
-            + " and the header that gcc has read ahead" * (kernels < len(found)),
+            + " and gcc's precompiled header" * (kernels < len(found)),
         ),
-        ("limit", "none" if limit == math.inf else f"{_shown(limit)}; beyond it those go that were used longest ago"),
+        (
+            "limit",
+            "none" if limit == math.inf else f"{_shown(limit)}; beyond it the kernels used longest ago are deleted",
+        ),
     ]
     if found:
         lines.append(("last used", f"{_ago(now - found[-1].used)} to {_ago(now - found[0].used)} ago"))

@@ -1,7 +1,7 @@
 """The folder of compiled kernels: what lies there, how large it may become, and the builds under way in it.
 
 One folder, under one limit, holds libraries and objects of a CPU (`cpu.runtime.compiler.library`) and cubins of a GPU
-(`gpu.runtime.compiler.compile`). Beside them lie the header that gcc has read before (`cpu.runtime.compiler.headers`),
+(`gpu.runtime.compiler.compile`). Beside them lie gcc's precompiled header (`cpu.runtime.compiler.headers`),
 and what other libraries' searches found (`bench.peers.compilers.tvm_library`).
 """
 
@@ -47,7 +47,7 @@ class CacheError(RuntimeError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A compiled kernel on disk, or a header that the compiler has read ahead.
+    """A compiled kernel on disk, or a precompiled header.
 
     bytes: size of the entry and its source. used: when it was last used, in seconds since 1970. If a process was killed
     while it stored or deleted the entry, only the source may be there.

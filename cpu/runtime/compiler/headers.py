@@ -1,4 +1,4 @@
-"""Has gcc read the header of intrinsics once for many kernels: it is a hundred times as long as a kernel's text.
+"""Precompiles the header of intrinsics once for many kernels: it is a hundred times as long as a kernel's text.
 
 gcc takes `immintrin.h.gch` in place of `immintrin.h` if it was made by the same compiler with the same flags, and
 otherwise reads the header itself. So the text of a kernel and its machine code stay as they are.
@@ -20,19 +20,19 @@ from cpu.runtime.compiler.cache import entry_path, kept
 from cpu.runtime.compiler.cache_folder import HEADER, CacheError, kernel_folder, limit_bytes
 from cpu.runtime.compiler.toolchain import Compiler, ToolchainError, compile_header
 
-# gcc 12 on a Zen 4 reads immintrin.h for 0.22 s of the 0.26 s that a small kernel takes. Read ahead it costs 0.02 s,
-# and 0.55 s once for each set of flags.
+# gcc 12 on a Zen 4 reads immintrin.h for 0.22 s of the 0.26 s that a small kernel takes. Precompiled it costs 0.02
+# s, and 0.55 s once for each set of flags.
 _SLOW = "immintrin.h"
 _INCLUDE = f"#include <{_SLOW}>\n"
 _FIRST_INCLUDE = re.compile(r"^#include <(.+)>", re.MULTILINE)
-# A header read ahead takes some 25 MB. It is not made where few of its size fit: it would push out the kernels.
+# A precompiled header takes some 25 MB. It is not made where few of its size fit: it would push out the kernels.
 _ROOM_BYTES = 256 << 20
 # Making the header takes longer than compiling one kernel, so only the second kernel of a process makes it.
 _ASKED: set[str] = set()
 _MAKING = threading.Lock()  # threads that compile side by side wait for one header, and do not make it each
 
 
-def read_ahead(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool, folder: Path) -> tuple[str, ...]:
+def precompiled(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool, folder: Path) -> tuple[str, ...]:
     """The flags with which `compiler` uses a precompiled header for `source`; none where that saves no time.
 
     folder: a folder of this compilation's own; the header is linked into it.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cpu.runtime.compiler.cache import entry_path, kept
 from cpu.runtime.compiler.cache_folder import CacheError
-from cpu.runtime.compiler.headers import read_ahead
+from cpu.runtime.compiler.headers import precompiled
 from cpu.runtime.compiler.loading import Opened, load_bytes
 from cpu.runtime.compiler.toolchain import CompileError, Compiler, compile_shared, find_compiler
 
@@ -45,11 +45,11 @@ def _compiled(source: str, flags: tuple[str, ...], openmp: bool, suffix: str) ->
     compiler = find_compiler()
 
     def make(path: Path) -> bytes:
-        ahead = read_ahead(compiler, source, flags, openmp, path.parent)
+        header = precompiled(compiler, source, flags, openmp, path.parent)
         try:
-            compile_shared(compiler, source, path, (*flags, *ahead), openmp)
+            compile_shared(compiler, source, path, (*flags, *header), openmp)
         except CompileError as error:
-            if not ahead or "took longer" in str(error):
+            if not header or "took longer" in str(error):
                 raise
             # The precompiled header may be the reason: it is damaged, or gcc cannot map it at its address.
             compile_shared(compiler, source, path, flags, openmp)

@@ -36,7 +36,7 @@ needs_triton = pytest.mark.skipif(
 def test_which_epilogues_cudnn_takes(epilogue, taken):
     problem = fused(conv2d(**CONVOLUTIONS["same"], dtype="f16"), epilogue)
     told = f"cudnn takes the epilogues relu(y + b) and relu(y + b + z) only, not {problem.epilogue}"
-    assert PEERS["cudnn"].refuses(problem) == (None if taken else told)
+    assert PEERS["cudnn"].unsupported_reason(problem) == (None if taken else told)
 
 
 def test_weights_in_either_order_are_the_same_convolution():
@@ -51,17 +51,19 @@ def test_peers_say_what_computes():
 
 def test_what_a_gpu_peer_cannot_take_is_said_in_a_sentence():
     conv, product = conv2d(**CONVOLUTIONS["same"]), matmul(**PRODUCTS["row-major"])
-    assert PEERS["cudnn"].refuses(product) == "cudnn is compared on conv2d only, not on matmul"
-    assert PEERS["cublas"].refuses(conv) == "cublas is compared on matmul only, not on conv2d"
-    assert PEERS["triton"].refuses(conv) == "triton is compared on matmul only, not on conv2d"
-    assert PEERS["triton"].refuses(fused(product, "relu(y)")) == "triton is compared without an epilogue only"
+    assert PEERS["cudnn"].unsupported_reason(product) == "cudnn is compared on conv2d only, not on matmul"
+    assert PEERS["cublas"].unsupported_reason(conv) == "cublas is compared on matmul only, not on conv2d"
+    assert PEERS["triton"].unsupported_reason(conv) == "triton is compared on matmul only, not on conv2d"
+    assert (
+        PEERS["triton"].unsupported_reason(fused(product, "relu(y)")) == "triton is compared without an epilogue only"
+    )
     depthwise = conv2d(c=8, h=5, w=5, k=8, r=3, s=3, groups=8)
-    assert PEERS["cudnn"].refuses(depthwise) == "cudnn is compared on conv2d only, not on depthwise2d"
+    assert PEERS["cudnn"].unsupported_reason(depthwise) == "cudnn is compared on conv2d only, not on depthwise2d"
     widened = matmul(m=8, n=8, k=8, dtype="f16", output_dtype="f32")
-    assert PEERS["cublas"].refuses(widened) == "PyTorch's cublas writes f16 from f16, not f32"
-    assert PEERS["triton"].refuses(widened) is None
+    assert PEERS["cublas"].unsupported_reason(widened) == "PyTorch's cublas writes f16 from f16, not f32"
+    assert PEERS["triton"].unsupported_reason(widened) is None
     large = matmul(m=1 << 16, n=8, k=1 << 15, dtype="bf16")
-    assert PEERS["triton"].refuses(large) == "the kernel's indices have 32 bits, too few for a"
+    assert PEERS["triton"].unsupported_reason(large) == "the kernel's indices have 32 bits, too few for a"
 
 
 class Driver:

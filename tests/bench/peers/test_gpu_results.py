@@ -82,7 +82,7 @@ def beside_a_page(array: np.ndarray, place: str) -> np.ndarray:
 def test_convolutions_are_exact(name, dtype, filters):
     problem = conv2d(**CONVOLUTIONS[name], dtype=dtype, filters=filters)
     peer = CuDnn(device="cpu")
-    assert peer.missing() is None and peer.refuses(problem) is None
+    assert peer.missing() is None and peer.unsupported_reason(problem) is None
     assert not wrong(peer, problem)
 
 
@@ -116,7 +116,7 @@ def fused_on_a_cpu():
 def test_bias_residual_and_relu_are_exact_fused_and_unfused(name, dtype, epilogue, fused_on_a_cpu):
     peer = CuDnn(device="cpu")
     problem = fused(conv2d(**CONVOLUTIONS[name], dtype=dtype, filters="krsc"), epilogue)
-    assert peer.refuses(problem) is None
+    assert peer.unsupported_reason(problem) is None
     first, second, *arrays = signs(problem)
     settle(dtype)
     ways = peer.ways(problem, first, second, *arrays)
@@ -159,7 +159,7 @@ def test_where_cudnn_has_no_fused_call_the_unfused_one_counts_and_it_is_said():
 def test_products_are_exact(name, dtype):
     problem = matmul(**PRODUCTS[name], dtype=dtype)
     peer = CuBlas(device="cpu")
-    assert peer.missing() is None and peer.refuses(problem) is None
+    assert peer.missing() is None and peer.unsupported_reason(problem) is None
     assert not wrong(peer, problem)
 
 
@@ -172,7 +172,7 @@ def test_results_on_a_gpu_are_exact(name):
     convolutions = [conv2d(**given, dtype=dtype) for given in CONVOLUTIONS.values() for dtype in DTYPES]
     convolutions += [fused(problem, epilogue) for problem in convolutions for epilogue in EPILOGUES]
     products = [matmul(**given, dtype=dtype) for given in PRODUCTS.values() for dtype in DTYPES]
-    taken = [problem for problem in (*convolutions, *products) if peer.refuses(problem) is None]
+    taken = [problem for problem in (*convolutions, *products) if peer.unsupported_reason(problem) is None]
     found = [wrong(peer, problem) for problem in taken]
     assert taken and not any(found), "\n".join(filter(None, found))
 
@@ -187,7 +187,7 @@ def interpret_triton() -> None:
     found = []
     for tiling, problem in cases:
         peer = Triton(device="cpu", tilings=[tiling])
-        assert peer.refuses(problem) is None
+        assert peer.unsupported_reason(problem) is None
         found += [wrong(peer, problem, place) for place in ("", *PLACES)]
     assert not any(found), "\n".join(filter(None, found))
     print(f"{len(cases)} exact")

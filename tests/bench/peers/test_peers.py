@@ -177,7 +177,7 @@ def test_onednn_lines_are_read():
 )
 def test_results_are_exact(name, problem):
     peer = installed(name)
-    if reason := peer.refuses(PROBLEMS[problem]):
+    if reason := peer.unsupported_reason(PROBLEMS[problem]):
         pytest.skip(reason)
     prepared, y, expected = computed(peer, PROBLEMS[problem])
     assert y.dtype == np.float32 and y.shape == expected.shape
@@ -213,28 +213,33 @@ def test_a_version_has_a_number(name):
 
 
 def test_what_a_peer_cannot_take_is_said_in_a_sentence():
-    assert PEERS["xtc"].refuses(PROBLEMS["dilated"]) == "XTC's convolution has neither dilation nor groups"
-    assert PEERS["tvm"].refuses(PROBLEMS["depthwise"]) == "TVM's NHWC convolution has no groups"
-    assert PEERS["xtc"].refuses(PROBLEMS["depthwise"]) == "XTC's convolution has neither dilation nor groups"
-    assert PEERS["numpy"].refuses(PROBLEMS["channels first"]) == "numpy is called in layout nhwc only, not in nchw"
+    assert PEERS["xtc"].unsupported_reason(PROBLEMS["dilated"]) == "XTC's convolution has neither dilation nor groups"
+    assert PEERS["tvm"].unsupported_reason(PROBLEMS["depthwise"]) == "TVM's NHWC convolution has no groups"
+    assert PEERS["xtc"].unsupported_reason(PROBLEMS["depthwise"]) == "XTC's convolution has neither dilation nor groups"
+    assert (
+        PEERS["numpy"].unsupported_reason(PROBLEMS["channels first"])
+        == "numpy is called in layout nhwc only, not in nchw"
+    )
     with_bias = fused(PROBLEMS["same"], "relu(y + b)")
     for name, peer in PEERS.items():
         if peer.target == "cpu":
             fuses = name in ("onednn", "ort", "openvino")
-            assert peer.refuses(with_bias) == (None if fuses else f"{name} is compared without an epilogue only")
+            assert peer.unsupported_reason(with_bias) == (
+                None if fuses else f"{name} is compared without an epilogue only"
+            )
     odd = fused(PROBLEMS["same"], "relu(2*y + b)")
-    assert PEERS["ort"].refuses(odd).startswith("ort fuses a bias b, an array z and then one of relu, ")
-    assert PEERS["ort"].refuses(odd).endswith(", not relu(2*y+b[k])")
+    assert PEERS["ort"].unsupported_reason(odd).startswith("ort fuses a bias b, an array z and then one of relu, ")
+    assert PEERS["ort"].unsupported_reason(odd).endswith(", not relu(2*y+b[k])")
     both = fused(PROBLEMS["matrix product"], "relu(y + z)")
-    assert PEERS["onednn"].refuses(both) == (
+    assert PEERS["onednn"].unsupported_reason(both) == (
         "PyTorch's call of oneDNN has no relu of a sum with z, as in relu(y+z[m,n])"
     )
-    assert PEERS["openvino"].refuses(both) is None
+    assert PEERS["openvino"].unsupported_reason(both) is None
     narrow = replace(with_bias, dtype="bf16", output_dtype="bf16")
-    assert PEERS["onednn"].refuses(narrow) == "onednn is compared with an epilogue in f32 only"
+    assert PEERS["onednn"].unsupported_reason(narrow) == "onednn is compared with an epilogue in f32 only"
     pooling = replace(PROBLEMS["same"], op="pooling")
-    assert all("pooling" in peer.refuses(pooling) for peer in PEERS.values())
-    assert all(peer.refuses(PROBLEMS["same"]) is None for peer in PEERS.values() if peer.target == "cpu")
+    assert all("pooling" in peer.unsupported_reason(pooling) for peer in PEERS.values())
+    assert all(peer.unsupported_reason(PROBLEMS["same"]) is None for peer in PEERS.values() if peer.target == "cpu")
 
 
 FUSED = [
@@ -248,8 +253,8 @@ FUSED = [
 @pytest.mark.parametrize("problem, epilogue", FUSED)
 def test_fused_results_are_exact(name, problem, epilogue):
     peer, layer = installed(name), fused(PROBLEMS[problem], epilogue)
-    if peer.refuses(layer):
-        pytest.skip(peer.refuses(layer))
+    if peer.unsupported_reason(layer):
+        pytest.skip(peer.unsupported_reason(layer))
     x, w, *arrays = integers(layer, seed=3)
     prepared = peer.prepare(layer, x, w, 1, *arrays)
     prepared.run()
@@ -262,8 +267,8 @@ def test_fused_results_are_exact(name, problem, epilogue):
 @pytest.mark.parametrize("activation", ["sigmoid", "tanh", "silu", "hardswish", "gelu", "gelu_tanh"])
 def test_fused_activations_are_those_of_the_language(name, activation, added):
     peer, layer = installed(name), fused(PROBLEMS["same"], f"{activation}(y + {added})")
-    if peer.refuses(layer):
-        pytest.skip(peer.refuses(layer))
+    if peer.unsupported_reason(layer):
+        pytest.skip(peer.unsupported_reason(layer))
     x, w, *arrays = reals(layer, seed=4)
     prepared = peer.prepare(layer, x, w, 1, *arrays)
     prepared.run()

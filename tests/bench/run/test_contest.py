@@ -56,7 +56,7 @@ def test_a_contest_times_everyone_in_turns(enter):
 @pytest.mark.slow
 def test_peers_are_given_the_convolution_that_was_asked_for(monkeypatch):
     class Asked(Made):
-        def refuses(self, problem):
+        def unsupported_reason(self, problem):
             return None if problem.op == "conv2d" and problem.extents["h"] == 6 else f"asked for {problem}"
 
     monkeypatch.setattr(on_cpu, "undisturbed", lambda measure, threads: measure())

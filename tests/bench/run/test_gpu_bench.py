@@ -55,7 +55,7 @@ class Made(Peer):
     def environment(self, threads):
         return {}
 
-    def refuses(self, problem):
+    def unsupported_reason(self, problem):
         return None
 
     def computed(self, problem, *inputs):
@@ -230,7 +230,7 @@ def test_a_batch_of_images():
     (first, *_) = batched("resnet50", suite("resnet50"), 16)
     assert first.problem.extents["n"] == 16 and "n=16" in first.shape
     assert first.problem.flops == 16 * suite("resnet50")[0].problem.flops
-    assert batched("x", [replace(LAYERS[0], problem=None, refused="3-D")], 4)[0].refused == "3-D"
+    assert batched("x", [replace(LAYERS[0], problem=None, unsupported="3-D")], 4)[0].unsupported == "3-D"
     with pytest.raises(ProblemError, match="--batch is for convolutions"):
         batched("bert_base", suite("bert_base"), 2)
 

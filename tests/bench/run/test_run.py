@@ -148,7 +148,7 @@ def test_layers_are_run_in_the_layout_asked_for(made_up, monkeypatch, tmp_path):
 def test_layers_are_run_with_the_epilogue_asked_for(made_up, monkeypatch, tmp_path):
     """Convolutions and products, several images too; the command, the journal and the report name it."""
     problems = {"A": PROBLEM, "B": matmul(m=2, n=3, k=4)}
-    layers = (*(Layer(n, "c=4", 1, p) for n, p in problems.items()), Layer("C", "q=1", 1, None, refused="none yet"))
+    layers = (*(Layer(n, "c=4", 1, p) for n, p in problems.items()), Layer("C", "q=1", 1, None, unsupported="none yet"))
     monkeypatch.setattr("tiling.text.shapes.suite", lambda name: layers)
     ran, journals = {}, []
 
@@ -264,7 +264,7 @@ def test_a_run_without_any_result_writes_no_report(made_up, tmp_path):
 
 
 def test_a_layer_that_is_not_supported_is_missing_with_its_reason(made_up, monkeypatch, capsys):
-    layers = (Layer("A", "c=4", 1, PROBLEM), Layer("D", "c=4,q=1", 1, None, refused="no such operator yet"))
+    layers = (Layer("A", "c=4", 1, PROBLEM), Layer("D", "c=4,q=1", 1, None, unsupported="no such operator yet"))
     monkeypatch.setattr("tiling.text.shapes.suite", lambda name: layers)
     assert command.main(MADE_UP) == 1
     assert "made_up:D on 1 thread (no such operator yet)" in " ".join(capsys.readouterr().out.split())

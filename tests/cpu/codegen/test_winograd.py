@@ -338,7 +338,9 @@ def test_a_suite_leaves_out_what_winograd_cannot_compute():
     layers = suite("resnet18")
     taken = {layer.name: layer for layer in computed_by(layers, "winograd")}
     assert [name for name, layer in taken.items() if layer.problem] == ["R2", "R6", "R9", "R12"]
-    assert "kernels of 3 x 3, not 7 x 7" in taken["R1"].refused and "stride 1, not 2 and 2" in taken["R4"].refused
+    assert (
+        "kernels of 3 x 3, not 7 x 7" in taken["R1"].unsupported and "stride 1, not 2 and 2" in taken["R4"].unsupported
+    )
     assert computed_by(layers, "auto") == computed_by(layers, "direct") == layers
 
 

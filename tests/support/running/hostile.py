@@ -112,7 +112,7 @@ def check_suite(text: str) -> None:
         except ShapeError as error:
             assert one_sentence(error)
         else:
-            assert all(layer.refused if layer.problem is None else canonical(layer.problem) for layer in layers)
+            assert all(layer.unsupported if layer.problem is None else canonical(layer.problem) for layer in layers)
 
 
 COMPOSED = "L(h, 1x4 + 2x3) R(k) T(w,10) S(y) T(c,8) T(r,3) T(s,3) U(h,λ) V(k,4)"

@@ -34,7 +34,7 @@ class Made(Peer):
     def environment(self, threads):
         return {"MADE_THREADS": str(threads)}
 
-    def refuses(self, problem):
+    def unsupported_reason(self, problem):
         return self.unsupported
 
     def prepare(self, problem, x, w, threads, *arrays):

@@ -1,4 +1,4 @@
-"""The header of intrinsics that gcc reads ahead: same machine code, and no harm where it cannot be had."""
+"""The precompiled header of intrinsics: same machine code, and no harm where it cannot be had."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ void add(const float *a, float *b) { _mm256_storeu_ps(b, _mm256_add_ps(_mm256_lo
 
 pytestmark = [
     pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="immintrin.h is of x86-64"),
-    pytest.mark.skipif(find_compiler().kind != "gcc", reason="gcc alone takes a header that was read ahead"),
+    pytest.mark.skipif(find_compiler().kind != "gcc", reason="gcc alone takes a precompiled header"),
 ]
 
 
@@ -50,7 +50,7 @@ def given(tmp_path, source=SOURCE, flags=FLAGS, compiler=None) -> tuple[str, ...
     """The flags that a compilation gets. Each call has a folder of its own, as each compilation."""
     folder = tmp_path / f"build-{len(list(tmp_path.iterdir()))}"
     folder.mkdir()
-    return headers.read_ahead(compiler or find_compiler(), source, flags, False, folder)
+    return headers.precompiled(compiler or find_compiler(), source, flags, False, folder)
 
 
 @pytest.mark.slow
@@ -64,11 +64,11 @@ def test_the_first_kernel_of_a_process_does_not_wait_for_it(monkeypatch):
 
 @pytest.mark.slow
 def test_the_machine_code_is_the_same(monkeypatch):
-    ahead = compiled(SOURCE, FLAGS)
+    with_header = compiled(SOURCE, FLAGS)
     assert kinds() == ".gch .so"
     clear()
-    monkeypatch.setattr(library, "read_ahead", lambda *_: ())
-    assert compiled(SOURCE, FLAGS) == ahead and kinds() == ".so"
+    monkeypatch.setattr(library, "precompiled", lambda *_: ())
+    assert compiled(SOURCE, FLAGS) == with_header and kinds() == ".so"
 
 
 @pytest.mark.slow
@@ -79,13 +79,13 @@ def test_gcc_takes_it(monkeypatch):
     def compile_shared(*given):
         tried.append("failed")
         toolchain.compile_shared(*given)
-        tried[-1] = "ahead" if "-I" in given[3] else "alone"
+        tried[-1] = "header" if "-I" in given[3] else "alone"
 
     monkeypatch.setattr(library, "compile_shared", compile_shared)
-    assert compiled(SOURCE, strict) and tried == ["ahead"]
+    assert compiled(SOURCE, strict) and tried == ["header"]
     header = next(entry.path for entry in entries() if not entry.is_kernel)
     header.write_bytes(b"another compiler's" + header.read_bytes())
-    assert compiled(SOURCE + "/* anew */", strict) and tried == ["ahead", "failed", "alone"]
+    assert compiled(SOURCE + "/* anew */", strict) and tried == ["header", "failed", "alone"]
     with pytest.raises(ToolchainError, match="no_such_type"):
         compiled(SOURCE + "no_such_type x;", FLAGS)
 
