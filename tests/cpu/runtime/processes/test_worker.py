@@ -16,7 +16,7 @@ import pytest
 from cpu.runtime.processes.pool import Pool, Task, run_all
 from cpu.runtime.processes.worker import CandidateError, OutOfMemory, Worker, WorkerError
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PATIENCE = 60.0
 
 
