@@ -67,7 +67,7 @@ class Variant:
     def compiled(
         self, schemes: Mapping[Problem, Any], progress: Progress = lambda stage: None
     ) -> Mapping[Work, Kernel]:
-        """The kernels with these schemes; of the other products with those to begin with."""
+        """The kernels. Products that `schemes` lacks have the schemes to begin with."""
         return self.kernels.compiled(works_of(self.graph), {**self.schemes, **schemes}, progress)
 
     def files(self, made: Mapping[Work, Kernel], costs: Costs | None = None, layouts: str = "") -> Mapping[str, bytes]:

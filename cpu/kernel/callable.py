@@ -47,7 +47,8 @@ _STEADY = 0.97
 # A sample takes about this long, or one call. That is shorter than a scheduler's slice, so an interruption spoils few
 # samples and leaves the median alone.
 SAMPLE_SECONDS = 0.001
-_LEAST_SAMPLES, _MOST_SAMPLES = 5, 100  # the most of this length; of shorter ones as many times more
+# The most are for samples of this length. Shorter samples are as many times more.
+_LEAST_SAMPLES, _MOST_SAMPLES = 5, 100
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,8 +34,8 @@ _READ_BANDWIDTH = 64  # bytes a cycle that one multiprocessor reads from the L2
 _TMA_COPY = 20
 # Cycles until a tile's last products are done, and instructions that convert, address and store a pair of sums, counted
 # in the text. By both, a tile of 128 x 256 takes 1,500 cycles to drain. A reading of the machine code expects 1,500 to
-# 2,000; a device has the last word. Rows that TMA cannot store take about as many: of a warpgroup's tile of 64 x 128 in
-# f16, NVRTC 13.0 makes PTX of 494 instructions where threads store pairs, 526 where they store numbers, 543 with boxes.
+# 2,000; a device decides. Rows that TMA cannot store take about as many: for a warpgroup's tile of 64 x 128 of
+# f16 NVRTC 13.0 makes 494 instructions of PTX where threads store pairs, 526 where they store numbers, 543 with boxes.
 _LAST_PRODUCTS = 500
 _PAIR_STORE = 8
 _MOST_GATHERED = 4  # loads that a thread has under way at once where it gathers

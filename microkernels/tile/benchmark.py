@@ -31,9 +31,9 @@ EMITTER_VERSION = 4
 # TTile's 512, less a line of f32: then rows of x lie an odd number of lines apart, at stride 1, and use all sets of the
 # cache.
 LONGEST_TRIP = 512 - 16
-# The fraction of L1 for x, past which the weights stream, and that for all arrays of tiles that read x by vectors. The
-# rest is left to the stack, the harness, and cache conflicts between separate arrays: a working set of exactly L1 would
-# miss in every cache that is not fully associative.
+# The fraction of L1 for x where weights stream past it, and for all arrays where tiles read x by vectors. The rest is
+# left to the stack, the harness, and cache conflicts between separate arrays: a working set of exactly L1 would miss in
+# every cache that is not fully associative.
 X_OF_L1, ALL_OF_L1 = 3 / 5, 3 / 4
 
 # Blocks and taps that matrix instructions are timed on; neighbouring taps read the same rows of x. Fewer steps would

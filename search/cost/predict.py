@@ -38,7 +38,7 @@ from tiling.scheme.scheme import Scheme
 #               the levels beyond L2)
 #             + (data from beyond L2 that no tile prefetches, where it is not the slowest part and comes from a memory
 #               slower than `in_time` · L2), times (a share - `exposed`): `not_prefetched`, or `from_memory` of an x
-#               that lies beyond the last cache and is no vector. Of an output there, nothing: no tile waits for its
+#               that lies beyond the last cache and is no vector. An output there adds nothing: no tile waits for its
 #               stores.
 #             + `reshape` · (changes of tiles), for matrix instructions
 #

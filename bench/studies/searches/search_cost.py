@@ -178,7 +178,7 @@ def page(found: Sequence[Searched], threads: int, command: str, versions: Sequen
 
 
 def _told(points: Sequence[Reached]) -> list[Reached]:
-    """The points of a table: all of a few; of many those after 1, 2, 4, 8, …, and the last."""
+    """The points of a table: all where there are few, else the 1st, 2nd, 4th, 8th … and the last."""
     if len(points) <= 1 + len(BUDGETS):
         return list(points)
     places = {2**power - 1 for power in range(len(points).bit_length())} | {len(points) - 1}

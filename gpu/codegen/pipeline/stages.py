@@ -176,8 +176,8 @@ class Pipeline:
             return ring
         warps, takers = self.consumers // WARP, self.taker_map.workers
         buffers = warps * self._buffers
-        # Mbarriers: of stages that are full or empty, of takers, of buffers that an array comes to. Then what each warp
-        # knows of a shared sum.
+        # The mbarriers of full stages, of empty stages, of takers, of buffers that an array comes to. Then what each
+        # warp knows of a shared sum.
         counts = [self.depth, self.depth, takers if takers > 1 else 0, buffers if residual_of(self.scheme) else 0]
         counts.append(warps if self.split_k > 1 else 0)
         return ring + buffers * _BOX_BYTES + sum(-(-8 * count // ALIGNED) * ALIGNED for count in counts)

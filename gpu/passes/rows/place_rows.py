@@ -16,8 +16,8 @@ from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Body, For, Statement
 from tiling.loops.walk import walk, with_blocks
 
-# Bytes of the arrays of a block in shared memory: of 48 KiB, which every GPU gives without being asked, and with which
-# several blocks run side by side, 1 KiB is for what warps tell each other.
+# Bytes of the arrays of a block in shared memory. Every GPU gives 48 KiB without being asked, and several blocks run
+# side by side with them. 1 KiB is for what warps tell each other.
 MOST_SHARED = 47 << 10
 ALIGNED = 16  # bytes at whose multiples arrays of shared memory begin
 

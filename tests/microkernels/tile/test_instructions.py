@@ -35,8 +35,8 @@ LARGEST_GROUP = {4: 4, 8: 8, 16: 8}  # channels in a group, by lanes
 ALIGNED, ROOM, TRIALS = 64, 256, 60
 # What a file defines for itself, and a fence, which has no result.
 WITHOUT_RESULT = {"own", "zeros", "stream_fence"}
-# Instructions by the names of functions: of vectors, and the narrow stores. One of them takes a number as it stands.
-# Those that gather words, by how many numbers. Those of functions have a test beside their file.
+# Fields that hold several instructions, by the name of a function or by how many numbers a word gathers. The functions
+# have a test beside their file.
 SEVERAL = ("arithmetic", "functions", "narrow", "gathered")
 OPERATIONS = ("add", "sub", "neg", "mul")
 FACTOR = Number(-5.5)

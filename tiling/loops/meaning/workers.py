@@ -45,7 +45,7 @@ class Workers:
     now: Worker = ()  # who is at work; () where one worker does all
     waits: int = 0  # how often any group has waited, so that each wait has a number
     waited: dict[Worker, int] = field(default_factory=dict)  # the last wait of each group
-    placed: dict[Worker, Memory] = field(default_factory=dict)  # where buffers have places: of each block, of the call
+    placed: dict[Worker, Memory] = field(default_factory=dict)  # memory of each block and of the call
     # For each counter, the groups that took it, with the last wait of each before.
     taken: dict[Place, list[tuple[Worker, int]]] = field(default_factory=dict)
     # For each group, what was in `taken` when it took a counter itself.
