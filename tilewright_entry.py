@@ -84,10 +84,7 @@ class _Output(io.FileIO):
 
 
 class _Closed(io.TextIOBase):
-    """Standard output that a shell closed (`>&-`): it fails where it is flushed, if anything was printed.
-
-    As a buffered file does.
-    """
+    """Standard output that a shell closed (`>&-`). As a buffered file it fails where what was printed is flushed."""
 
     lost = False
 

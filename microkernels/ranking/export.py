@@ -31,7 +31,7 @@ def kind_of_machine(cpu: str, remark: str) -> tuple[Kind, tuple[str, ...]]:
         if scores and measured == len(wanted):
             day = last_measured(here, isa.name, op).partition("T")[0]
             found.append(Ranking(isa.name, op, EMITTER_VERSION, day, here, remark, scores))
-        elif measured:
+        elif 0 < measured < len(wanted):
             unfinished.append(
                 f"{op} on {isa.name} is left out, as {measured} of {len(wanted)} are measured: finish it with "
                 f"python -m microkernels rank --quick --resume --isa {isa.name} --op {op}"

@@ -103,10 +103,9 @@ class Peer(ABC):
 
     @abstractmethod
     def prepare(self, problem: Problem, x: np.ndarray, w: np.ndarray, threads: int, *arrays: np.ndarray) -> Prepared:
-        """Makes a problem ready that it does not refuse.
+        """Makes a problem ready that it can compute.
 
-        x is (N,H,W,C), or (N,C,H,W) in layout nchw, and w is (K,C/groups,R,S), of a matrix product a (M,K) and b (K,N);
-        float32, C-contiguous, of values that the problem's dtype has. `arrays` are the epilogue's, as the problem's
-        `epilogue_arrays`: a peer that refuses all epilogues gets none.
-        Raises what the library raises.
+        x is (N,H,W,C), or (N,C,H,W) in layout nchw, and w is (K,C/groups,R,S). For a product they are a (M,K) and b
+        (K,N). Both are float32, C-contiguous, with values that the problem's dtype has. `arrays` are the epilogue's,
+        as the problem's `epilogue_arrays`; a peer that fuses no epilogue gets none. Raises what the library raises.
         """

@@ -280,7 +280,7 @@ def _own_cases(options: argparse.Namespace) -> int:
 
 
 def _chosen(words: list[str]) -> list[int]:
-    """The numbers of the workloads that have one of these words in their name; of none, all. Raises ProblemError."""
+    """The numbers of the workloads with one of these words in their name; without words all. Raises ProblemError."""
     for word in words:
         if not any(_named(work, word) for work in WORKLOADS):
             names = ", ".join(work.name for work in WORKLOADS)

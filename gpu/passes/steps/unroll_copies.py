@@ -38,7 +38,7 @@ def unroll_copies(kernel: Kernel) -> Kernel:
 
 
 def _unrolled(loop: For, threads: int, known: Divisors, ahead: bool) -> Body | None:
-    """The loop over the elements that a thread copies, unrolled; None of any other loop.
+    """The loop over the elements that a thread copies, unrolled; None for any other loop.
 
     ahead: whether words are loaded ahead.
     """

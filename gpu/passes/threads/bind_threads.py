@@ -83,7 +83,7 @@ def _bound(loop: For, taken: Counter[str]) -> Body:
 
 
 def _named_apart(body: Body, taken: Counter[str]) -> Body:
-    """The block with register tiles that no other one of the launch is called like."""
+    """The block, whose register tiles have names that no other tile of the launch has."""
     for buffer in [s.buffer for s in walk(body) if isinstance(s, Alloc)]:
         taken[buffer.name] += 1
         if taken[buffer.name] > 1:
