@@ -45,9 +45,8 @@ class Pool:
         iterator early ends the children. Raises what ``Worker.call`` raises, except CandidateError.
         """
         remaining = iter(tasks)
-        self._workers = self._workers or [Worker(**self._options) for _ in range(self._jobs)]
         idle: queue.LifoQueue[Worker] = queue.LifoQueue()  # who has a child already is taken first
-        for worker in self._workers:
+        for worker in self._started():
             idle.put(worker)
 
         def call(task: Task) -> Any | CandidateError:
@@ -75,6 +74,14 @@ class Pool:
             finally:
                 if running:  # before the threads are waited for, and they wait for a child
                     self.close()
+
+    def worker(self, place: int) -> Worker:
+        """One of the workers, for calls between runs. The last, of place -1, has a child as soon as any has."""
+        return self._started()[place]
+
+    def _started(self) -> list[Worker]:
+        self._workers = self._workers or [Worker(**self._options) for _ in range(self._jobs)]
+        return self._workers
 
     def close(self) -> None:
         """Ends the children. The next run starts others."""

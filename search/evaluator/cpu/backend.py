@@ -307,9 +307,10 @@ class CpuEvaluator:
     """
 
     def __init__(self, job: Callable[[AnyScheme], dict[str, Any]], environment: dict[str, str]) -> None:
-        self._job, self._environment = job, environment
-        self._worker = Worker(env=environment)
-        self._compilers = Pool(host().cores)
+        self._job = job
+        # They compile, and the last of them measures. The first one checks: it has not run what was only measured, so
+        # no such kernel has written into its memory.
+        self._workers = Pool(max(2, host().cores), env=environment)
         self._peaks = Peaks()
 
     @property
@@ -320,19 +321,18 @@ class CpuEvaluator:
         """There is nothing to do: a worker starts in a fraction of a second, and computes the reference later."""
 
     def close(self) -> None:
-        self._worker.close()
-        self._compilers.close()
+        self._workers.close()
 
     def prepare(self, schemes: Sequence[AnyScheme], patience: float = CANDIDATE_SECONDS) -> dict[str, Timing | str]:
         patience = min(patience, CANDIDATE_SECONDS)
         tasks = [Task("cpu.kernel.measure:compiled", patience, self._job(scheme)) for scheme in schemes]
-        with closing(self._compilers.run(tasks)) as outcomes:
+        with closing(self._workers.run(tasks)) as outcomes:
             return {t.arguments["scheme"]: o.reason for t, o in outcomes if isinstance(o, CandidateError)}
 
     def measure(self, scheme: AnyScheme, seconds: float, patience: float = CANDIDATE_SECONDS) -> Timing | str:
         patience = min(patience, CANDIDATE_SECONDS)
         try:
-            found = self._worker.call(
+            found = self._workers.worker(-1).call(
                 "cpu.kernel.measure:scheme", timeout=patience, seconds=seconds, **self._job(scheme)
             )
         except CandidateError as error:
@@ -341,8 +341,7 @@ class CpuEvaluator:
 
     def verify(self, scheme: AnyScheme, seconds: float, seed: int) -> Verdict:
         job = {**self._job(scheme), "seconds": seconds, "seed": seed}
-        with closing(Worker(env=self._environment)) as worker:
-            found = worker.call("cpu.kernel.measure:verdict", timeout=CANDIDATE_SECONDS, **job)
+        found = self._workers.worker(0).call("cpu.kernel.measure:verdict", timeout=CANDIDATE_SECONDS, **job)
         return Verdict(Timing.of(found), found["max_error"])
 
 
