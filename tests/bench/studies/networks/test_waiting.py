@@ -1,10 +1,11 @@
 """What a user of a model waits for, measured."""
 
 import pytest
+from onnx import helper, shape_inference
 
 from bench.command import main
 from bench.studies.networks.waiting import Waiting
-from tests.support.models.onnx_models import residual_network
+from tests.support.models.onnx_models import model, whole
 
 
 def test_what_is_more_than_it_may_be_is_told():
@@ -25,7 +26,9 @@ def test_what_is_more_than_it_may_be_is_told():
 def test_the_command_measures_processes_that_start_afresh(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("bench.studies.networks.waiting._TIMES", 3)  # of each kind
     path = tmp_path / "net.onnx"
-    path.write_bytes(residual_network().SerializeToString())
+    nodes = [helper.make_node("Conv", ["x", "w"], ["a"], "conv"), helper.make_node("Softmax", ["a"], ["y"], "softmax")]
+    made = model(nodes, {"x": ["batch", 3, 8, 8]}, ["y"], {"w": whole(1, 8, 3, 3, 3)})
+    path.write_bytes(shape_inference.infer_shapes(made).SerializeToString())
     main(["--models", str(path), "--dim", "batch=1", "--waiting"])
     row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("| net "))
     cold, kept, loaded, first, reading, library, beside = (float(each) for each in row.split("|")[3:-1])
