@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from random import Random
 from unittest.mock import patch
 
@@ -20,7 +20,7 @@ from cpu.kernel.callable import build
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import host
 from cpu.runtime.options import Parser
-from cpu.runtime.processes.pool import Task, run_all
+from cpu.runtime.processes.pool import Pool, Task
 from cpu.runtime.processes.worker import CandidateError
 from microkernels.tile.isa import EVERY_ISA, isa_named
 from microkernels.tile.microkernel import OPERATORS
@@ -99,8 +99,11 @@ def check_all(
 
     passed: Counter = Counter()
     failed = 0
-    with tempfile.TemporaryDirectory(prefix="tilewright-cases-") as cache:
-        for task, outcome in run_all(tasks(), jobs, packages=("tests",), env={"TILEWRIGHT_CACHE": cache}):
+    with (
+        tempfile.TemporaryDirectory(prefix="tilewright-cases-") as cache,
+        closing(Pool(jobs, packages=("tests",), env={"TILEWRIGHT_CACHE": cache})) as pool,
+    ):
+        for task, outcome in pool.run(tasks()):
             drawn = running.pop(task)
             if isinstance(outcome, CandidateError):
                 failed += 1

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 
 import filelock
 
 from cpu.cluster.pool import ClusterPool
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
-from cpu.runtime.processes.pool import Outcomes, Task, run_all
+from cpu.runtime.processes.pool import Outcomes, Pool, Task
 from cpu.runtime.processes.worker import CandidateError, is_worth_another_try
 from microkernels.ranking.rank import MeasureAll, Progress, ensure_ranked, rank
 from microkernels.scores.catalog import Catalog
@@ -51,9 +51,11 @@ def usable_isa(name: str | None, op: str = "conv2d") -> Isa:
     return isa
 
 
-def measure_in_workers(jobs: int, l1_bytes: int) -> MeasureAll:
-    """The `measure_all` of `rank` that measures kernels in `jobs` isolated processes at once."""
-    return measure_by(lambda tasks: run_all(tasks, jobs), l1_bytes)
+@contextmanager
+def measure_in_workers(jobs: int, l1_bytes: int) -> Iterator[MeasureAll]:
+    """The `measure_all` of `rank` that measures kernels in `jobs` isolated processes at once. They serve all calls."""
+    with closing(Pool(jobs)) as pool:
+        yield measure_by(pool.run, l1_bytes)
 
 
 def measure_by(run: Callable[[Iterable[Task]], Outcomes], l1_bytes: int) -> MeasureAll:
@@ -126,16 +128,16 @@ def rank_machine(
     """
     find_compiler()  # checked here once: a missing compiler is no kernel's fault
     l1_bytes = host().caches[0].bytes
-    measure_all, again = _measuring(jobs, l1_bytes, cluster), is_worth_another_try
-    with measuring_alone(announce):
+    again = is_worth_another_try
+    with measuring_alone(announce), _measuring(jobs, l1_bytes, cluster) as measure_all:
         return rank(kernels, measure_all, fingerprint(host()), l1_bytes, resume=resume, again=again, progress=progress)
 
 
-def _measuring(jobs: int | None, l1_bytes: int, cluster: str) -> MeasureAll:
+def _measuring(jobs: int | None, l1_bytes: int, cluster: str) -> AbstractContextManager[MeasureAll]:
     """The `measure_all` of `rank`: in processes of this machine, or on the workers of a cluster."""
-    return (
-        measure_by(_on_cluster(cluster), l1_bytes) if cluster else measure_in_workers(jobs or default_jobs(), l1_bytes)
-    )
+    if cluster:
+        return nullcontext(measure_by(_on_cluster(cluster), l1_bytes))
+    return measure_in_workers(jobs or default_jobs(), l1_bytes)
 
 
 def _on_cluster(address: str) -> Callable[[Iterable[Task]], Outcomes]:
@@ -163,15 +165,15 @@ def machine_catalog(
     """
     find_compiler()
     l1_bytes = host().caches[0].bytes
-    measure_all = _measuring(jobs, l1_bytes, cluster)
-    return ensure_ranked(
-        isa,
-        RANKED_AS[op],
-        measure_all,
-        fingerprint(host()),
-        l1_bytes,
-        announce=announce,
-        progress=progress,
-        alone=lambda: measuring_alone(announce),
-        own=own,
-    )
+    with _measuring(jobs, l1_bytes, cluster) as measure_all:
+        return ensure_ranked(
+            isa,
+            RANKED_AS[op],
+            measure_all,
+            fingerprint(host()),
+            l1_bytes,
+            announce=announce,
+            progress=progress,
+            alone=lambda: measuring_alone(announce),
+            own=own,
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import queue
 from collections.abc import Generator, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -14,7 +13,7 @@ from cpu.runtime.processes.worker import CandidateError, Worker
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One call for ``run_all``, with the arguments of ``Worker.call``. Tasks compare by identity, so they can be keys
+    """One call for ``Pool.run``, with the arguments of ``Worker.call``. Tasks compare by identity, so they can be keys
     of a dict.
     """
 
@@ -88,9 +87,3 @@ class Pool:
         workers, self._workers = self._workers, []
         for worker in workers:
             worker.close()
-
-
-def run_all(tasks: Iterable[Task], jobs: int, **options: Any) -> Outcomes:
-    """Runs tasks on a pool of ``jobs`` workers of their own, as `Pool.run` does."""
-    with contextlib.closing(Pool(jobs, **options)) as pool:
-        yield from pool.run(tasks)

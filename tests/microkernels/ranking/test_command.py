@@ -16,6 +16,7 @@ import pytest
 
 import microkernels.ranking.command as command_line
 from cpu.runtime.machine.host import fingerprint, host
+from cpu.runtime.processes.pool import Pool
 from cpu.runtime.processes.worker import CandidateError, WorkerError
 from microkernels.ranking import offline, plot
 from microkernels.scores.catalog import Entry, Failure
@@ -33,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("data_folder")
 
 @pytest.fixture
 def fake_workers(monkeypatch):
-    monkeypatch.setattr(offline, "measure_in_workers", lambda jobs, l1_bytes: measure_with(l1_bytes))
+    monkeypatch.setattr(offline, "measure_in_workers", lambda jobs, l1_bytes: nullcontext(measure_with(l1_bytes)))
     monkeypatch.setattr(offline, "find_compiler", lambda: None)
 
 
@@ -93,7 +94,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_resume(fake_workers, monkeypa
         yield kernels[0], timing_at(kernels[0], 0.5)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(offline, "measure_in_workers", lambda jobs, l1_bytes: measure)
+    monkeypatch.setattr(offline, "measure_in_workers", lambda jobs, l1_bytes: nullcontext(measure))
     assert command_line.main(["rank", "--isa", "portable", "--quick"]) == 130
     *_, kept, again = capsys.readouterr().err.splitlines()
     assert kept == "interrupted; what was measured is kept, and the next search may measure the rest"
@@ -103,12 +104,12 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_resume(fake_workers, monkeypa
 
 
 def test_a_machine_at_fault_is_one_sentence_and_no_kernel_s_failure(monkeypatch, capsys):
-    def run_all(tasks, jobs):
+    def run(self, tasks):
         yield next(tasks), CandidateError("crashed with SIGSEGV")
         raise WorkerError("the cache folder \x1b[2J cannot be written")
 
     monkeypatch.setattr(offline, "find_compiler", lambda: None)
-    monkeypatch.setattr(offline, "run_all", run_all)
+    monkeypatch.setattr(Pool, "run", run)
     assert command_line.main(["rank", "--isa", "portable", "--quick"]) == 1
     assert capsys.readouterr().err.splitlines()[-1] == r"the cache folder \x1b[2J cannot be written"
     catalog = load(offline.fingerprint(offline.host()), "portable")

@@ -9,11 +9,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from cpu.runtime.processes.pool import Pool, Task, run_all
+from cpu.runtime.processes.pool import Pool, Task
 from cpu.runtime.processes.worker import CandidateError, OutOfMemory, Worker, WorkerError
 
 ROOT = Path(__file__).parents[4]
@@ -213,17 +214,18 @@ def test_children_die_with_their_parent(tmp_path, starter):
         os.kill(grandchild, signal.SIGKILL)
 
 
-def test_run_all_yields_every_task():
+def test_a_pool_yields_every_task():
     tasks = [Task("tests.support.running.faults:echo", PATIENCE, {"value": number}) for number in range(6)]
     tasks.insert(2, Task("tests.support.running.faults:segfault", PATIENCE, {}))
-    outcomes = dict(run_all(iter(tasks), 2, packages=("tests",)))
+    with closing(Pool(2, packages=("tests",))) as pool:
+        outcomes = dict(pool.run(iter(tasks)))
     assert set(outcomes) == set(tasks)
     crash = outcomes.pop(tasks[2])
     assert isinstance(crash, CandidateError) and crash.reason == "crashed with SIGSEGV"
     assert sorted(outcomes.values()) == list(range(6))
 
 
-def test_run_all_draws_tasks_as_it_goes_and_ends_early():
+def test_a_pool_draws_tasks_as_it_goes_and_ends_early():
     drawn = []
 
     def endless():
@@ -232,17 +234,17 @@ def test_run_all_draws_tasks_as_it_goes_and_ends_early():
             drawn.append(Task(f"tests.support.running.faults:{name}", 600, {}))
             yield drawn[-1]
 
-    outcomes = run_all(endless(), 2, packages=("tests",))
+    outcomes = Pool(2, packages=("tests",)).run(endless())
     task, pid = next(outcomes)
     assert task is drawn[0] and len(drawn) == 2
     outcomes.close()
     assert not running(pid)
 
 
-def test_run_all_without_tasks_or_jobs():
-    assert list(run_all([], 2)) == []
+def test_a_pool_without_tasks_or_jobs():
+    assert list(Pool(2).run([])) == []
     with pytest.raises(ValueError, match="jobs=0"):
-        next(run_all([], 0))
+        Pool(0)
 
 
 def processes(pool: Pool, count: int) -> set[int]:
