@@ -9,36 +9,28 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from cpu.cluster.address import cluster
 from cpu.runtime.options import Parser
 from cpu.runtime.output import INTERRUPTED, readable, readers_may_leave, terminal, write
-from cpu.runtime.plural import plural
 from search.commands import composition
 from search.commands.ending import ending
 from search.commands.options import (
     EVERY_ISA_HELP,
     FAILURES,
     OUTPUT_HELP,
-    c_name,
     check_target,
     dtype_help,
-    folder,
     given,
-    natural,
     repeated,
-    seconds,
-    whole,
 )
-from search.commands.passes import add_show_passes, known_pass, loops_text
-from search.commands.progress import shown
+from search.commands.passes import known_pass, loops_text
 from search.commands.report import Report
+from search.commands.searching import add_output, add_search, check_searched, prepare, searched
 from search.evaluator import backend_of, errors_of, target_of
-from search.evaluator.interface.files import limited, size, writable
 from search.evaluator.interface.protocol import TargetError
-from search.flow.find import DEFAULT_BUDGET, DEFAULT_TRIALS, OVERRUN, Found, find
+from search.flow.find import Found, find
 from search.flow.ranked import rank_first
 from search.tuner.dtypes import typed
-from search.tuner.target import ALGORITHMS, CACHES, TARGETS, Target, Wanted
+from search.tuner.target import TARGETS, Target, Wanted
 from tiling.dtypes.products import GPU_DTYPES
 from tiling.epilogue import fused
 from tiling.operators import LAYOUTS
@@ -58,7 +50,7 @@ def main(
     options = parser.parse_args(arguments)
     found = given(parser, arguments)
     check_target(options.target, found)
-    _check_tried(found)
+    check_searched(found)
     problem = fused(parse_shape(options.shape, options.layout), options.epilogue)
     with errors_of(options.target):
         problem = typed(problem, options.target, options.dtype, options.output_dtype)
@@ -75,51 +67,17 @@ def main(
     return INTERRUPTED if report.interrupted else 0
 
 
-def _check_tried(found: frozenset[str]) -> None:
-    """Raises ProblemError if other computers are to try candidates where none is tried."""
-    none = sorted(found & {"model_only", "scheme", "show_passes"})
-    if "cluster" in found and none:
-        name = none[0].replace("_", "-")
-        raise ProblemError(f"--cluster has other computers try candidates, and --{name} tries none: leave one out")
-
-
 def _run(program: str, problem: Problem, options: argparse.Namespace) -> Report:
     """Finds a scheme; keeps, explains and writes it as the options say. Raises as `find` does, and ExportError."""
     target = _target(problem, options)
-    backend = backend_of(target)
-    computed = backend.problem(problem)
     only_told = bool(options.emit or options.explain or options.model_only)
     if target.absent and not only_told:
         raise TargetError(
             f"no device to run on: {target.absent}; without one --model-only, --explain and --emit work, and --target "
             "cuda-twin runs the kernel on a CPU"
         )
-    if options.name and not options.emit:
-        raise ProblemError("--name is the name of what --emit writes: give --emit DIR too")
-    if options.cache_limit is not None and (said := limited(options.cache_limit)):
-        print(said, file=sys.stderr)
-    if options.emit:
-        writable(options.emit)  # fails before a search begins
-    wanted = None if options.scheme is None else backend.parsed(computed, options.scheme)
-    for sentence in backend.remarks(wanted):
-        print(sentence, file=sys.stderr)
-    console = terminal()
-    if wanted is None:
-        rank_first(backend, [computed], console, options.forget)
-    by_model = options.model_only or bool(target.absent) or target.name == "cuda-twin"
-    with shown(console, computed, target.threads, None if by_model else options.budget) as progress:
-        found = find(
-            problem,
-            target,
-            tune="model" if by_model else "measure",
-            scheme=options.scheme,
-            budget=options.budget,
-            trials=options.trials,
-            seed=options.seed,
-            forget=options.forget,
-            progress=progress,
-        )
-    return _finished(program, problem, target, found, options)
+    prepare(options)
+    return _finished(program, searched(problem, target, options), options)
 
 
 def _target(problem: Problem, options: argparse.Namespace, written: bool = False) -> Target:
@@ -149,15 +107,8 @@ def _loops(problem: Problem, options: argparse.Namespace) -> str:
     return loops_text(backend, found.scheme, wanted)
 
 
-def _finished(program: str, problem: Problem, target: Target, found: Found, options: argparse.Namespace) -> Report:
+def _finished(program: str, found: Found, options: argparse.Namespace) -> Report:
     """Keeps, explains and writes what was found; gives the report."""
-    if found.tried and found.seconds > OVERRUN * options.budget:
-        print(
-            f"the search took {found.seconds:.1f} s, {found.listing:.1f} s of it to list "
-            f"{plural(len(found.ranked), 'schemes')}: to list the candidates and measure one takes longer than "
-            f"--budget {options.budget:g}",
-            file=sys.stderr,
-        )
     error, explanation, unsaved, interrupted = None, "", "", found.interrupted
     emitted: tuple[Path, ...] = ()
     try:
@@ -220,8 +171,13 @@ def _parser(program: str, shape_help: str) -> argparse.ArgumentParser:
         epilog="A GPU needs pip install 'tilewright[gpu]', and --cluster pip install 'tilewright[cluster]'.",
     )
     _add_problem(parser, shape_help)
-    _add_search(parser)
-    _add_output(parser)
+    add_search(parser, EVERY_ISA_HELP)
+    add_output(
+        parser,
+        explain="print the predicted parts of the choice and runners-up",
+        emit="write the kernel to DIR: .c, .h, .so, an example; .cu, .cubin",
+        name="one that holds the whole problem",
+    )
     return parser
 
 
@@ -248,77 +204,3 @@ def _add_problem(parser: Parser, shape_help: str) -> None:
     parser.add_argument(
         "--device", metavar="NAME", help="A100, L40S, H100 or H200; default: the GPU that is here, else H200"
     )
-
-
-def _add_search(parser: Parser) -> None:
-    """The options of how a scheme is found."""
-    parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
-    parser.add_argument(
-        "--isa",
-        metavar="NAME",
-        help=EVERY_ISA_HELP,
-    )
-    parser.add_argument(
-        "--algorithm",
-        choices=ALGORITHMS,
-        default="direct",
-        help="winograd: for 3x3 of stride 1, with larger errors; auto: the faster one",
-    )
-    parser.add_argument(
-        "--cache",
-        choices=CACHES,
-        default="warm",
-        help="cold: for calls that find all arrays in memory, as in a large network; default warm",
-    )
-    parser.add_argument(
-        "--budget",
-        type=seconds,
-        default=DEFAULT_BUDGET,
-        metavar="SECONDS",
-        help="time for the whole search; default 30; listing the candidates and one measurement take a few",
-    )
-    parser.add_argument(
-        "--trials",
-        type=whole,
-        default=DEFAULT_TRIALS,
-        metavar="N",
-        help=f"measure at most so many schemes; default {DEFAULT_TRIALS}",
-    )
-    parser.add_argument(
-        "--forget",
-        action="store_true",
-        help="ignore the measurements and failures of earlier searches, and rankings of other machines",
-    )
-    parser.add_argument(
-        "--cluster",
-        type=cluster,
-        metavar="ADDRESS",
-        help="try candidates on the workers of this dask.distributed scheduler that are like this machine",
-    )
-    parser.add_argument("--model-only", action="store_true", help="trust the model: measure no candidate")
-    parser.add_argument("--scheme", metavar="TEXT", help="run exactly this scheme")
-    parser.add_argument(
-        "--seed", type=natural, default=0, metavar="N", help="seed of the random data and of the explored schemes"
-    )
-
-
-def _add_output(parser: Parser) -> None:
-    """The options of what is printed and written."""
-    parser.add_argument("--explain", action="store_true", help="print the predicted parts of the choice and runners-up")
-    add_show_passes(parser)
-    parser.add_argument(
-        "--emit", type=folder, metavar="DIR", help="write the kernel to DIR: .c, .h, .so, an example; .cu, .cubin"
-    )
-    parser.add_argument(
-        "--name",
-        type=c_name,
-        metavar="NAME",
-        help="name of the C function that --emit writes; default: one that holds the whole problem",
-    )
-    parser.add_argument(
-        "--cache-limit",
-        type=size,
-        metavar="SIZE",
-        help="size of all compiled kernels on disk, such as 512M; kept for later runs",
-    )
-    parser.add_argument("--json", action="store_true", help="print exactly one JSON object")

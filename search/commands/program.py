@@ -8,162 +8,132 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from cpu.runtime.machine.host import host
 from cpu.runtime.options import Parser
-from cpu.runtime.output import readers_may_leave, write
-from cpu.runtime.plural import plural
+from cpu.runtime.output import INTERRUPTED, readers_may_leave, write
+from microkernels.tile.isa import isa_named, lacking
 from search.commands.ending import ending
-from search.commands.options import ISA_HELP, c_name, folder, natural, seconds, whole
-from search.commands.passes import add_show_passes, known_pass, listed
+from search.commands.options import ISA_HELP, check_target, given, repeated
+from search.commands.passes import known_pass, listed
+from search.commands.program_report import ProgramReport, TwinReport
+from search.commands.searching import add_output, add_search, check_searched, prepare, searched
 from search.evaluator import target_of
 from search.evaluator.cpu.programs import (
     PASS_NAMES,
-    AnchoredKernel,
+    ProgramKernel,
     anchored_for,
+    around,
+    build,
     definition_error,
     explanation,
     loops_after,
     random_inputs,
+    target_of_anchor,
 )
-from search.evaluator.interface.files import writable
-from search.flow.find import DEFAULT_BUDGET
-from search.flow.programs import gpu_program_kernel, program_kernel
+from search.flow.find import Found
+from search.flow.programs import gpu_program_kernel
 from search.tuner.target import TARGETS, Target, Wanted
 from tiling.problem import ProblemError
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read
 
+NAME = "python -m search.program"
+MEASURE_SECONDS = 0.2  # the time of all samples of the chosen kernel
+# Beside what no search for a GPU has (`search.tuner.target`), these mean nothing to a GPU's program.
+_CPUS_ALONE = ("explain", "model_only", "scheme")
 
-@ending("interrupted before there was a result")
+
+@ending("interrupted before there was a result; what was measured is kept, the same command goes on")
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
-    options = _parser().parse_args(arguments)
-    text = told(options)
-    with readers_may_leave():
-        write(text)
-    return 0
-
-
-def told(options: argparse.Namespace) -> str:
-    """What the command prints. Raises ProblemError, and what building and saving raise."""
-    outputs = tuple(filter(None, (options.outputs or "").split(",")))
-    if options.outputs is not None and not outputs:
+    parser = _parser()
+    options, found = parser.parse_args(arguments), given(parser, arguments)
+    check_target(options.target, found)
+    check_searched(found)
+    if options.outputs is not None and not _outputs(options):
         raise ProblemError(f"--outputs {options.outputs!r} names no array: write one, or several with commas between")
-    if options.search_budget is not None and options.tune != "measure":
-        raise ProblemError("--search-budget is the time of --tune measure: give that too, or leave it out")
-    program = sized(read(_text_of(options.text)), _sizes(options.shape), dtype=options.dtype, outputs=outputs)
-    if options.target != "cpu":
-        return _told_of_gpu(options, program)
-    wanted = Wanted(isa=options.isa, threads=options.threads)
-    if options.show_passes is not None:
-        if options.json or options.explain or options.emit:
-            raise ProblemError(
-                "--show-passes prints the loops and nothing else: leave out --json, --explain and --emit"
-            )
-        return _loops(program, target_of("cpu", wanted, written=True), options.show_passes)
-    target = target_of("cpu", wanted)
-    if options.name and not options.emit:
-        raise ProblemError("--name is the name of what --emit writes: give --emit DIR too")
-    if options.emit:
-        writable(options.emit)
-    doubts: list[str] = []
-    kernel = program_kernel(program, target, options.tune, options.search_budget or DEFAULT_BUDGET, doubts.append)
-    errors = definition_error(kernel, options.seed)
-    timing = kernel.measure(random_inputs(program, options.seed), options.budget)
-    emitted: tuple[Path, ...] = kernel.save(options.emit, options.name) if options.emit else ()
-    sentences = explanation(program, target) if options.explain else []
-    moved = sum(array.nbytes for array in random_inputs(program, options.seed))
-    moved += sum(array.nbytes for array in kernel.empty())
-    facts: dict[str, Any] = {
-        "program": str(program.program),
-        "dims": dict(program.dims),
-        "runtime": list(program.runtime),
-        "inputs": {array.name: [array.dtype, *array.shape] for array in kernel.inputs},
-        "outputs": {array.name: [array.dtype, *array.shape] for array in kernel.outputs},
-        "scheme": kernel.scheme if isinstance(kernel, AnchoredKernel) else None,
-        "isa": target.isa,
-        "threads": kernel.threads,
-        "error": errors if isinstance(errors, dict) else None,
-        "unchecked": errors if isinstance(errors, str) else "",
-        "seconds": timing.seconds,
-        "bytes": moved,
-        "bytes_per_second": moved / timing.seconds,
-        "remarks": doubts,
-        "explanation": sentences,
-        "emitted": [str(path) for path in emitted],
-    }
-    return json.dumps(facts) if options.json else _report(facts, options.threads)
+    program = sized(read(_text_of(options.text)), _sizes(options.shape), dtype=options.dtype, outputs=_outputs(options))
+    if options.show_passes is not None and (options.json or options.explain or options.emit):
+        raise ProblemError("--show-passes prints the loops and nothing else: leave out --json, --explain and --emit")
+    report = _told_of_gpu(program, options, found) if options.target != "cpu" else _told(program, options)
+    with readers_may_leave():
+        write(report if isinstance(report, str) else json.dumps(report.as_json()) if options.json else report.as_text())
+    return INTERRUPTED if isinstance(report, ProgramReport) and report.interrupted else 0
 
 
-def _told_of_gpu(options: argparse.Namespace, program: Sized) -> str:
-    """What the command prints for a GPU's kernel, which the twin computes: nothing is timed."""
-    if options.threads != 1 or options.isa or options.tune != "model" or options.explain or options.name:
-        raise ProblemError(
-            f"--threads, --isa, --tune, --explain and --name mean nothing to --target {options.target}: leave them out"
-        )
+def _told(program: Sized, options: argparse.Namespace) -> ProgramReport | str:
+    """The report on a CPU's kernel, or its loops. Raises as `find`, building and saving do."""
+    written = options.show_passes is not None
+    wanted = Wanted(
+        isa=options.isa,
+        threads=options.threads,
+        algorithm=options.algorithm,
+        cache=options.cache,
+        cluster=options.cluster or "",
+    )
+    target = target_of("cpu", wanted, written)
+    if written:
+        return _loops(program, target, options.show_passes)
+    prepare(options)
+    kernel, chosen = _kernel(program, target, options)
+    inputs = random_inputs(program, options.seed)
+    return ProgramReport(
+        kernel=kernel,
+        target=target,
+        found=chosen,
+        error=definition_error(kernel, options.seed),
+        timing=kernel.measure(inputs, MEASURE_SECONDS),
+        moved=sum(array.nbytes for array in (*inputs, *kernel.empty())),
+        repeat=_repeat(program, chosen, options),
+        lacking=() if options.isa else lacking(isa_named(target.isa), host().flags),
+        explanation=tuple(explanation(program, target)) if options.explain else (),
+        choice=chosen.explained() if options.explain and chosen else "",
+        emitted=kernel.save(options.emit, options.name) if options.emit else (),
+    )
+
+
+def _kernel(program: Sized, target: Target, options: argparse.Namespace) -> tuple[ProgramKernel, Found | None]:
+    """The kernel, and how the scheme of the product in it was found; None where all loops follow from rules."""
+    around_anchor = anchored_for(program, target)
+    if isinstance(around_anchor, str):
+        asked = "--scheme" if options.scheme else "--algorithm winograd" if options.algorithm == "winograd" else ""
+        if asked:
+            raise ProblemError(f"{asked} is for a product in the program, and all its loops follow from rules")
+        return build(program, target), None
+    found = searched(around_anchor.stores.problem, target_of_anchor(around_anchor, target), options)
+    if found.tried:
+        found.keep("measure")
+    anchor: Any = found.build()
+    return around(program, around_anchor, anchor, target), found
+
+
+def _told_of_gpu(program: Sized, options: argparse.Namespace, found: frozenset[str]) -> TwinReport | str:
+    """The report on a GPU's kernel, which the twin computes, or its loops: nothing is timed."""
+    for name in _CPUS_ALONE:
+        if name in found:
+            raise ProblemError(f"--{name.replace('_', '-')} means nothing to a GPU's program: leave it out")
     kernel = gpu_program_kernel(program, options.target)
-    from search.evaluator.gpu.programs import GPU_PASS_NAMES, gpu_loops_after
-
     if options.show_passes is not None:
+        from search.evaluator.gpu.programs import GPU_PASS_NAMES, gpu_loops_after
+
         return _listed(program, gpu_loops_after(program), GPU_PASS_NAMES, options.show_passes)
-    if options.emit:
-        writable(options.emit)
-    facts: dict[str, Any] = {
-        "program": str(program.program),
-        "dims": dict(program.dims),
-        "launches": [
-            {"blocks": str(each.grid), "threads": each.threads, "shared_bytes": each.shared_bytes}
-            for each in kernel.emitted.launches
-        ],
-        "emitted": [str(path) for path in kernel.save(options.emit)] if options.emit else [],
-    }
-    errors = definition_error(kernel, options.seed)
-    facts["error"] = errors if isinstance(errors, dict) else None
-    facts["unchecked"] = errors if isinstance(errors, str) else ""
-    if options.json:
-        return json.dumps(facts)
-    lines = str(program.program).split("; ")
-    for number, each in enumerate(facts["launches"]):
-        shared = f", {each['shared_bytes']} bytes of shared memory" * (each["shared_bytes"] > 16)
-        lines.append(
-            f"launch {number}  {plural(each['blocks'], 'blocks')} of {plural(each['threads'], 'threads')}{shared}"
-        )
-    if facts["error"] is not None:
-        text = ", ".join(f"{name} {error:.1e}" for name, error in facts["error"].items())
-        lines.append(f"error    on the twin, against the definition in float64, of the largest value: {text}")
-    else:
-        lines.append(f"error    not checked: {facts['unchecked']}")
-    return "\n".join([*lines, *(f"wrote    {path}" for path in facts["emitted"])])
+    prepare(options)
+    emitted = kernel.save(options.emit) if options.emit else ()
+    return TwinReport(kernel, options.target, definition_error(kernel, options.seed), emitted)
 
 
-def _report(facts: dict[str, Any], threads: int) -> str:
-    """The facts for people."""
-    arrays = {
-        side: ", ".join(f"{name}: {dtype}[{', '.join(map(str, shape))}]" for name, (dtype, *shape) in each.items())
-        for side, each in (("inputs", facts["inputs"]), ("outputs", facts["outputs"]))
-    }
-    lines = [
-        *str(facts["program"]).split("; "),
-        f"inputs   {arrays['inputs'] or 'none'}",
-        f"outputs  {arrays['outputs']}",
-    ]
-    if facts["runtime"]:
-        extents = ", ".join(f"{dim} from 1 to {facts['dims'][dim]}" for dim in facts["runtime"])
-        lines.append(f"runtime  {extents}; checked and timed with all")
-    if facts["scheme"]:
-        lines.append(f"scheme   {facts['scheme']}")
-    on = plural(facts["threads"], "threads")
-    few = f", of {threads} asked for: there is too little to do for more" if facts["threads"] != threads else ""
-    lines.append(f"machine  {facts['isa']}, {on}{few}")
-    if facts["error"]:
-        text = ", ".join(f"{name} {error:.1e}" for name, error in facts["error"].items())
-        lines.append(f"error    against the definition in float64, of the largest value: {text}")
-    else:
-        lines.append(f"error    not checked: {facts['unchecked']}")
-    rate = f"{facts['bytes_per_second'] / 1e9:.1f} GB/s of the {facts['bytes']:,} bytes of its arrays"
-    lines.append(f"time     {1e6 * facts['seconds']:.3g} µs, warm: {rate}")
-    lines += [f"remark   {sentence}" for sentence in facts["remarks"]]
-    lines += [f"why      {sentence}" for sentence in facts["explanation"]]
-    return "\n".join([*lines, *(f"wrote    {path}" for path in facts["emitted"])])
+def _repeat(program: Sized, found: Found | None, options: argparse.Namespace) -> str:
+    """The command that makes the same kernel again."""
+    words = [str(program.program)]
+    words += ["--shape", options.shape] if options.shape else []
+    words += ["--outputs", options.outputs] if options.outputs else []
+    words += ["--dtype", options.dtype] if options.dtype != "f32" else []
+    words += ["--scheme", found.scheme.text] if found else []
+    words += ["--threads", str(options.threads)] if options.threads != 1 else []
+    words += ["--isa", options.isa] if options.isa else []
+    words += ["--cache", options.cache] if options.cache != "warm" else []
+    words += ["--seed", str(options.seed)] if options.seed else []
+    return repeated(NAME, words)
 
 
 def _loops(program: Sized, target: Target, wanted: str) -> str:
@@ -210,8 +180,17 @@ def _sizes(text: str) -> dict[str, int | str]:
     return sizes
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser("python -m search.program", description="Makes, checks, times and explains a kernel for a program.")
+def _outputs(options: argparse.Namespace) -> tuple[str, ...]:
+    """The arrays that are wanted."""
+    return tuple(filter(None, (options.outputs or "").split(",")))
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        NAME,
+        description="Makes, checks, times and explains a kernel for a program. The search is for the scheme of the "
+        "matrix product or convolution in it; all other loops follow from rules.",
+    )
     parser.add_argument(
         "text", metavar="TEXT", help="statements, such as 'y[i] = sum[j] x[i,j]'; @FILE reads a file, - standard input"
     )
@@ -226,22 +205,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--target", choices=TARGETS, default="cpu", help="cpu, or cuda-twin: a GPU's kernel on a CPU; default cpu"
     )
-    parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads at most; default 1")
-    parser.add_argument("--isa", metavar="NAME", help=ISA_HELP)
-    parser.add_argument("--budget", type=seconds, default=0.2, metavar="SECONDS", help="time to measure; default 0.2")
-    parser.add_argument(
-        "--tune",
-        choices=("model", "measure"),
-        default="model",
-        help="how the scheme of a product in it is chosen; default model",
+    add_search(parser, ISA_HELP)
+    add_output(
+        parser,
+        explain="print what was fused, and what stopped the rest",
+        emit="write the kernel to DIR: .c, .h, .so; .cu",
+        name="program",
     )
-    parser.add_argument(
-        "--search-budget", type=seconds, metavar="SECONDS", help=f"search of --tune measure; default {DEFAULT_BUDGET:g}"
-    )
-    parser.add_argument("--explain", action="store_true", help="print what was fused, and what stopped the rest")
-    add_show_passes(parser)
-    parser.add_argument("--emit", type=folder, metavar="DIR", help="write the kernel to DIR: .c, .h, .so")
-    parser.add_argument("--name", type=c_name, metavar="NAME", help="name of the C function that --emit writes")
-    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="seed of the random data")
-    parser.add_argument("--json", action="store_true", help="print exactly one JSON object")
     return parser

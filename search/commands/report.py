@@ -134,7 +134,7 @@ class Report:
             *details.lines,
             *self._times(),
             ("check", self.check),
-            ("search", f"{found.seconds:.1f} s, {self._tried()}"),
+            ("search", f"{found.seconds:.1f} s, {tried(found, self.interrupted)}"),
             (where, place + (f", since this CPU lacks {', '.join(self.lacking)}" if self.lacking else "")),
             ("repeat with", self.repeat),
         ]
@@ -162,20 +162,20 @@ class Report:
         percent = 100 * self.gflops / self.peak_gflops
         return [("time", time), ("speed", details.speed(self.gflops, percent, self.peak_gflops))]
 
-    def _tried(self) -> str:
-        """A sentence on what the search spent its time on."""
-        found = self.found
-        if found.given:
-            return "the scheme was given"
-        said = f"{plural(found.trials, 'schemes')} measured" if found.trials else "none measured"
-        if found.failed:
-            said += f", {found.failed} of them failed"
-        if found.known:
-            said += f", {found.known} known from earlier searches"
-        if found.known and not found.trials:
-            said += " and the best of those compared again"
-        if self.interrupted:
-            said += ", ended by Ctrl-C"
-        if len(found.ranked) == 1:
-            return f"one scheme ranked by the model, {said}"
-        return f"{said}; {found.listing:.1f} s of it listed and ranked {len(found.ranked)} schemes"
+
+def tried(found: Found, interrupted: bool) -> str:
+    """A sentence on what the search spent its time on."""
+    if found.given:
+        return "the scheme was given"
+    said = f"{plural(found.trials, 'schemes')} measured" if found.trials else "none measured"
+    if found.failed:
+        said += f", {found.failed} of them failed"
+    if found.known:
+        said += f", {found.known} known from earlier searches"
+    if found.known and not found.trials:
+        said += " and the best of those compared again"
+    if interrupted:
+        said += ", ended by Ctrl-C"
+    if len(found.ranked) == 1:
+        return f"one scheme ranked by the model, {said}"
+    return f"{said}; {found.listing:.1f} s of it listed and ranked {len(found.ranked)} schemes"

@@ -85,7 +85,9 @@ def anchored_for(program: Sized, target: Target, ahead: frozenset[str] = frozens
 def target_of_anchor(found: Anchored, target: Target) -> Target:
     """The target of the anchor's own kernel."""
     dtype = found.stores.problem.dtype
-    return target if dtype == target.dtype else cpu_target(Wanted(dtype, threads=target.threads))
+    if dtype == target.dtype:
+        return target
+    return cpu_target(Wanted(dtype, None, target.threads, target.algorithm, None, target.cache, target.cluster))
 
 
 def around(program: Sized, found: Anchored, anchor: Kernel, target: Target) -> AnchoredKernel:

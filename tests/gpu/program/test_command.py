@@ -30,7 +30,7 @@ def test_show_passes_prints_one_of_them(capsys):
 
 
 @pytest.mark.parametrize(
-    "more, words", [(["--threads", "2"], "mean nothing"), (["--show-passes", "x"], "no such pass")]
+    "more, words", [(["--threads", "2"], "--threads means nothing"), (["--show-passes", "x"], "no such pass")]
 )
 def test_what_cannot_be_done_is_said(more, words, capsys):
     assert main([TEXT, "--shape", "i=3,j=200", "--target", "cuda-twin", *more]) == 2

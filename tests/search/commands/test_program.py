@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import re
+import shlex
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -65,18 +66,18 @@ def test_the_examples_of_the_page(name):
 
 
 def test_the_command_reports(capsys):
-    assert main([f"x: f32[64,1000]; {SOFTMAX}", "--explain", "--isa", "portable", "--budget", "0.01"]) == 0
+    assert main([f"x: f32[64,1000]; {SOFTMAX}", "--explain", "--isa", "portable"]) == 0
     printed = capsys.readouterr()
     assert printed.err == "" and printed.out.startswith("x: f32[64,1000]\nm[i] = max[j] x[i, j]\n")
     lines = dict(re.split("  +", line, maxsplit=1) for line in printed.out.splitlines()[5:])
-    assert lines["outputs"] == "y: f32[64, 1000]" and lines["machine"] == "portable, 1 thread"
-    assert float(lines["error"].split()[-1]) < 1e-6 and lines["time"].endswith("of the 512,000 bytes of its arrays")
+    assert lines["outputs"] == "y: f32[64, 1000]" and lines["machine"].endswith(", portable, 1 thread")
+    assert float(lines["check"].split()[-1]) < 1e-6 and lines["time"].endswith("of the 512,000 bytes of its arrays")
     assert "m e d d_inverse y share the loops over i, and one row of m e d d_inverse is kept, 4012 bytes" in printed.out
 
 
 def test_json_and_files(capsys, tmp_path):
     command = ["y[i] = x[i] + 1", "--shape", "i=10", "--json", "--emit", str(tmp_path), "--name", "add_one", "--isa"]
-    assert main([*command, "portable", "--budget", "0.01"]) == 0
+    assert main([*command, "portable"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["outputs"] == {"y": ["f32", 10]} and found["error"]["y"] < 1e-7 and found["bytes"] == 80
     assert [Path(path).name for path in found["emitted"]] == ["add_one.c", "add_one.h", "add_one.so"]
@@ -107,9 +108,9 @@ def test_loops_are_shown_of_an_instruction_set_that_this_cpu_does_not_run(capsys
 
 
 def test_a_runtime_extent(capsys):
-    assert main([SOFTMAX, "--shape", "i<=64,j=100", "--isa", "portable", "--budget", "0.01"]) == 0
+    assert main([SOFTMAX, "--shape", "i<=64,j=100", "--isa", "portable"]) == 0
     printed = capsys.readouterr().out
-    assert "runtime  i from 1 to 64; checked and timed with all\n" in printed
+    assert "runtime      i from 1 to 64; checked and timed with all\n" in printed
     assert float(re.search(r"float64, .*: y (\S+)", printed)[1]) < 1e-6
     kernel = search.generate_program("y[i] = x[i] * 2", i="<=9", isa="portable")
     for points in (1, 4, 9):
@@ -141,8 +142,19 @@ def test_a_runtime_extent(capsys):
         (["y[i] = x[i]", "--shape", "i=2", "--dtype", "f8"], "f8"),
         (["y[i] = x[i]", "--shape", "i=2", "--isa", "mmx"], "mmx"),
         (["y[i] = x[i]", "--shape", "i=2", "--outputs", ","], "--outputs ',' names no array: write one, or several"),
-        (["y[i] = x[i]", "--shape", "i=2", "--search-budget", "5"], "--search-budget is the time of --tune measure"),
+        (["y[i] = x[i]", "--shape", "i=2", "--scheme", "V(k,8)"], "--scheme is for a product in the program"),
+        (["y[i] = x[i]", "--shape", "i=2", "--algorithm", "winograd"], "--algorithm winograd is for a product in the"),
+        (["y[i] = x[i]", "--shape", "i=2", "--cluster", "a:1", "--model-only"], "--cluster has other computers try"),
+        (
+            ["y[i] = x[i]", "--shape", "i=2", "--target", "cuda-twin", "--threads", "2"],
+            "--threads means nothing to --tar",
+        ),
+        (["y[i] = x[i]", "--shape", "i=2", "--target", "cuda-twin", "--explain"], "--explain means nothing to a GPU's"),
         (["y[i] = x[i]", "--shape", "i=2", "--name", "f"], "--name is the name of what --emit writes"),
+        (
+            ["y[i] = x[i]", "--shape", "i=2", "--show-passes", "--json"],
+            "--show-passes prints the loops and nothing else",
+        ),
         (["y[i] = x[i]", "--shape", "i=2", "--show-passes", "all"], "--show-passes all: there is no such pass"),
         (["y[i] = 99999999999999999999 + i", "--shape", "i=5"], "is a whole number of more than 64 bits"),
         (["y[i] = " + "x[i]+" * 3000 + "x[i]", "--shape", "i=5"], "comes after 100 terms in a row"),
@@ -182,9 +194,9 @@ def test_arguments_of_generate_program(given, message):
 
 
 def test_what_cannot_be_checked_is_said(capsys):
-    assert main(["t: s32; x: f32[20]; y[i] = x[t[i]+5]", "--shape", "i=50", "--budget", "0.01"]) == 0
+    assert main(["t: s32; x: f32[20]; y[i] = x[t[i]+5]", "--shape", "i=50"]) == 0
     assert "not checked: random indices lie outside" in capsys.readouterr().out
-    assert main(["x: bf16; y[i] = x[]*i", "--shape", "i=5", "--budget", "0.01"]) == 0
+    assert main(["x: bf16; y[i] = x[]*i", "--shape", "i=5"]) == 0
 
 
 @pytest.mark.slow
@@ -226,7 +238,7 @@ def test_a_program_is_a_text(text):
 
 def test_an_anchor_from_the_command_line(capsys):
     text = "y[i,j] = sum[k] a[i,k] * b[k,j]; z[i,j] = relu(y[i,j] + v[j]); s[i] = max[j] z[i,j]"
-    shape = ["--shape", "i=128,j=96,k=192", "--budget", "0.01"]
+    shape = ["--shape", "i=128,j=96,k=192"]
     assert main([text, *shape, "--explain", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["scheme"] and facts["error"]["s"] < 1e-5
@@ -238,6 +250,22 @@ def test_an_anchor_from_the_command_line(capsys):
     ]
     assert main([text, *shape, "--show-passes"]) == 2
     assert "the loops of the anchor are those of matmul m=128,n=96,k=192" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_search_for_an_anchor_is_kept_and_repeated(capsys):
+    text = "y[i,j] = sum[k] a[i,k] * b[k,j]; z[i,j] = relu(y[i,j])"
+    shape = ["--shape", "i=128,j=96,k=192", "--isa", "portable"]
+    assert main([text, *shape, "--budget", "1", "--trials", "2", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["trials"] + facts["known"] >= 1 and facts["microkernels"]
+    words = shlex.split(facts["repeat"])
+    assert words[1:3] == ["-m", "search.program"]
+    assert main([*words[3:], "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["scheme"] == facts["scheme"] and again["trials"] == 0 and again["max_error"] == facts["max_error"]
+    kernel = search.generate_program(text, i=128, j=96, k=192, isa="portable", tune="measure")
+    assert kernel.scheme == facts["scheme"]  # the choice that the search kept
 
 
 def test_standard_input_that_is_closed_is_told(monkeypatch, capsys):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import pytest
 
 from search import generate_conv, generate_matmul, generate_program
+from search.commands.searching import searched
 from search.evaluator.cpu.backend import cpu_backend
 from search.program import main as program
 from search.tuner import store
+from search.tuner.measured import Measured
 from search.tuner.peaks import LOW, RECENT, Peaks
 from search.tuner.tune import BATCH, ROUNDS, tune
 from tests.support.search.searching import PROBLEM
@@ -183,11 +186,18 @@ def test_the_default_says_once_that_it_takes_a_choice_in_doubt(product_in_doubt)
         assert 'tune="measure"' in found and "\n" not in found
 
 
-def test_the_command_of_programs_says_it_in_its_report(product_in_doubt, capsys):
-    assert program([PROGRAM, "--shape", "i=36,k=8,c=4", "--isa", "portable", "--budget", "0.01"]) == 0
+def test_the_command_of_programs_says_it_in_its_report(product_in_doubt, monkeypatch, capsys):
+    def disturbed(*asked):
+        found = searched(*asked)
+        doubtful = Timing((1.0,), 1.0, f"2 of 9 schemes were only timed while {BUSY}")
+        return replace(found, timing=doubtful, tried=(Measured(found.scheme, doubtful),))
+
+    monkeypatch.setattr("search.commands.program.searched", disturbed)
+    assert program([PROGRAM, "--shape", "i=36,k=8,c=4", "--isa", "portable", "--model-only"]) == 0
     printed = capsys.readouterr()
-    (line,) = (line for line in printed.out.splitlines() if line.startswith("remark"))
-    assert "the choice is in doubt" in line and "Warning" not in printed.err
+    remarks = [line for line in printed.out.splitlines() if line.startswith("remark")]
+    assert sum("2 of 9 schemes" in line and "the choice is in doubt" in line for line in remarks) == 1
+    assert "Warning" not in printed.err
 
 
 @pytest.mark.slow
