@@ -220,7 +220,8 @@ class Printer:
         """A loop over positions."""
         name, advance = loop.name, f"++{loop.name}" if loop.step == 1 else f"{loop.name} += {loop.step}"
         head = f"for (long {name} = {number(loop.start)}; {name} < {number(loop.stop)}; {advance}) {{"
-        return [head, *indented(self.lines(loop.body, arrays)), "}"]
+        together = [f"#pragma GCC unroll {loop.together}"] if loop.together > 1 else []
+        return [*together, head, *indented(self.lines(loop.body, arrays)), "}"]
 
     def choice(self, choice: If, arrays: Mapping[str, str]) -> list[str]:
         """An if/else chain."""

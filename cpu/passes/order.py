@@ -54,6 +54,7 @@ from cpu.passes.registers.load_zero import load_zero
 from cpu.passes.registers.order_step import order_step
 from cpu.passes.registers.own_registers import own_registers
 from cpu.passes.registers.promote_accumulators import promote_accumulators
+from cpu.passes.registers.unroll_steps import unroll_steps
 from cpu.passes.registers.walk_pointers import walk_pointers
 from cpu.passes.vectors.exchange_lanes import exchange_lanes
 from cpu.passes.vectors.matrix_tiles import matrix_tiles
@@ -66,6 +67,7 @@ from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tiling.arrays.flat_pixels import passes_gaps
 from tiling.dtypes.products import LANE_BYTES
 from tiling.loops.kernel import Kernel
+from tiling.loops.lowering.prefetch.limits import LONG_VECTOR
 from tiling.loops.passes import Pass
 from tiling.loops.walk import is_core, walk
 from tiling.program.dtypes import WIDTH
@@ -178,6 +180,11 @@ PRODUCT: tuple[ProductPass, ...] = (
         lambda kernel, facts: vectorise(kernel, instructions_of(facts.isa), facts.isa.lanes, facts.zero),
         beside=True,
         copy=lambda kernel, facts: vectorise(kernel, instructions_of(facts.isa), facts.isa.lanes, False),
+    ),
+    ProductPass(
+        "unroll steps",
+        lambda kernel, facts: unroll_steps(kernel),
+        lambda facts: facts.isa.lanes < LONG_VECTOR and not facts.access.lanewise,
     ),
     # No copy of x takes this pass, so the function that copies a strip keeps its indices too.
     ProductPass("walk pointers", lambda kernel, facts: walk_pointers(kernel, but=LAY_OUT), beside=True),

@@ -65,6 +65,7 @@ static void tile0_4wx4k(const float *x, const float *w, float *y, long r_begin, 
         for (long s = 0; s < 3; ++s) {
             const float *x_s = x_r + s * X_w;
             const float *w_s = w_r + 32 * s;
+            #pragma GCC unroll 4
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
                 const float *w_c = w_s + 4 * c;
@@ -95,6 +96,7 @@ static void tile1_4wx4k_wpad0(const float *x, const float *w, float *y, long r_b
         for (long s = 0; s < 1; ++s) {
             const float *x_s = x_r + s * X_w;
             const float *w_s = w_r + 32 * s;
+            #pragma GCC unroll 4
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
                 const float *w_c = w_s + 4 * c;
@@ -107,6 +109,7 @@ static void tile1_4wx4k_wpad0(const float *x, const float *w, float *y, long r_b
         for (long s = 1; s < 3; ++s) {
             const float *x_s = x_r + s * X_w;
             const float *w_s = w_r + 32 * s;
+            #pragma GCC unroll 4
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
                 const float *w_c = w_s + 4 * c;
@@ -137,6 +140,7 @@ static void tile2_4wx4k_wpad2(const float *x, const float *w, float *y, long r_b
         for (long s = 0; s < 2; ++s) {
             const float *x_s = x_r + s * X_w;
             const float *w_s = w_r + 32 * s;
+            #pragma GCC unroll 4
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
                 const float *w_c = w_s + 4 * c;
@@ -150,6 +154,7 @@ static void tile2_4wx4k_wpad2(const float *x, const float *w, float *y, long r_b
         for (long s = 2; s < 3; ++s) {
             const float *x_s = x_r + s * X_w;
             const float *w_s = w_r + 32 * s;
+            #pragma GCC unroll 4
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
                 const float *w_c = w_s + 4 * c;

@@ -52,6 +52,7 @@ static void tile0_6wx8k_wpad0(const float *x, const float *w, float *y, long r_b
         for (long s = 0; s < 1; ++s) {
             const float *x_s = x_r + s * X_w;
             const float *w_s = w_r + 64 * s;
+            #pragma GCC unroll 4
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
                 const float *w_c = w_s + 8 * c;
@@ -66,6 +67,7 @@ static void tile0_6wx8k_wpad0(const float *x, const float *w, float *y, long r_b
         for (long s = 1; s < 3; ++s) {
             const float *x_s = x_r + s * X_w;
             const float *w_s = w_r + 64 * s;
+            #pragma GCC unroll 4
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
                 const float *w_c = w_s + 8 * c;
@@ -111,6 +113,7 @@ static void tile1_6wx8k_wpad1(const float *x, const float *w, float *y, long r_b
         for (long s = 0; s < 2; ++s) {
             const float *x_s = x_r + s * X_w;
             const float *w_s = w_r + 64 * s;
+            #pragma GCC unroll 4
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
                 const float *w_c = w_s + 8 * c;
@@ -126,6 +129,7 @@ static void tile1_6wx8k_wpad1(const float *x, const float *w, float *y, long r_b
         for (long s = 2; s < 3; ++s) {
             const float *x_s = x_r + s * X_w;
             const float *w_s = w_r + 64 * s;
+            #pragma GCC unroll 4
             for (long c = 0; c < 8; ++c) {
                 const float *x_c = x_s + c * X_c;
                 const float *w_c = w_s + 8 * c;

@@ -86,6 +86,7 @@ static void tile2_3kx8w_packed(const float *w, float *y, float *panel)
     __m256 acc_0_0 = _mm256_setzero_ps();
     __m256 acc_1_0 = _mm256_setzero_ps();
     __m256 acc_2_0 = _mm256_setzero_ps();
+    #pragma GCC unroll 4
     for (long c = 0; c < 12; ++c) {
         const float *w_c = w + 3 * c;
         float *panel_c = panel + 8 * c;
@@ -105,6 +106,7 @@ static void tile3_3kx8w_packed_tail(const float *w, float *y, float *panel)
     __m256 acc_0_0 = _mm256_setzero_ps();
     __m256 acc_1_0 = _mm256_setzero_ps();
     __m256 acc_2_0 = _mm256_setzero_ps();
+    #pragma GCC unroll 4
     for (long c = 0; c < 12; ++c) {
         const float *w_c = w + 3 * c;
         float *panel_c = panel + 8 * c;

@@ -196,6 +196,7 @@ class For:
     by side: "core", "block", "warp", "lane" … The blocks of a "cluster" reach each other's shared memory.
     dim: the dim of the problem that the loop walks, "" for none. limit: the iterations
     from this one on change nothing that is needed, so a pass may end the loop there; None where all are needed.
+    together: how many iterations a compiler is to write out, one behind the other, in each of its own.
     """
 
     name: str
@@ -206,6 +207,7 @@ class For:
     kind: str = "serial"
     dim: str = ""
     limit: Index | None = None
+    together: int = 1
 
 
 @dataclass(frozen=True, slots=True)

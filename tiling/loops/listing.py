@@ -165,7 +165,8 @@ def _loop(loop: For) -> str:
     step = "" if loop.step == 1 else f" by {loop.step}"
     kind = "" if loop.kind == "serial" else f", {loop.kind}"
     needed = "" if loop.limit is None else f", needed below {loop.limit}"
-    return f"for {loop.name} in {_end(loop.start)}..{_end(loop.stop)}{step}{kind}{needed}:"
+    together = "" if loop.together == 1 else f", {loop.together} together"
+    return f"for {loop.name} in {_end(loop.start)}..{_end(loop.stop)}{step}{kind}{needed}{together}:"
 
 
 def _end(index: Index) -> str:

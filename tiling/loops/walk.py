@@ -29,7 +29,7 @@ def with_blocks(statement: Statement, change: Callable[[Body], Body]) -> Stateme
     # Written out: `dataclasses.replace` takes ten times as long, and passes do little else.
     if isinstance(statement, For):
         s, body = statement, change(statement.body)
-        return For(s.name, s.start, s.stop, s.step, body, s.kind, s.dim, s.limit)
+        return For(s.name, s.start, s.stop, s.step, body, s.kind, s.dim, s.limit, s.together)
     if isinstance(statement, If):
         return If(statement.conditions, change(statement.body), change(statement.otherwise))
     if isinstance(statement, Beside):

@@ -2,9 +2,10 @@
 
 Read in this order:
 
+    products            reads the multiplications of a step: what each adds to, and what it multiplies
+    unroll_steps        several steps in one iteration, where vectors are short
     walk_pointers       pointers of each loop
     order_step          the multiplications of a step
-    products            reads these multiplications: what each adds to, and what it multiplies
     promote_accumulators  accumulators as registers
     own_registers       accumulators that begin with a bias
     load_zero           the zero of an epilogue

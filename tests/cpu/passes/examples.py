@@ -87,6 +87,7 @@ PRODUCTS: dict[str, tuple[Problem, str, str, dict]] = {
         {},
     ),
     "vectorise": (PRODUCT, TILES, "avx512f", {}),
+    "unroll steps": (matmul(m=96, n=2048, k=64), "T(n,128) T(m,16) S(c) T(k,64) U(m,6) U(n,2) V(n,8)", "avx2", {}),
     "walk pointers": (PRODUCT, "T(m,10) T(n,5) S(c) T(k,30) U(k,2) U(m,10) V(n,16)", "avx512f", {}),
     "order step": (TAPS, "R(n) T(h,56) T(w,14) R(k) S(y) T(r,3) T(c,8) U(s,3) U(w,4) V(k,16)", "avx512f", {}),
     "prefetch pixels": (
