@@ -341,7 +341,11 @@ class CpuEvaluator:
 
     def verify(self, scheme: AnyScheme, seconds: float, seed: int) -> Verdict:
         job = {**self._job(scheme), "seconds": seconds, "seed": seed}
-        found = self._workers.worker(0).call("cpu.kernel.measure:verdict", timeout=CANDIDATE_SECONDS, **job)
+        try:
+            found = self._workers.worker(0).call("cpu.kernel.measure:verdict", timeout=CANDIDATE_SECONDS, **job)
+        except CandidateError:
+            self._workers.close()  # what failed may have written where the next one's check reads
+            raise
         return Verdict(Timing.of(found), found["max_error"])
 
 

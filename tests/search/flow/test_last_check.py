@@ -9,7 +9,7 @@ import pytest
 
 from cpu.kernel.export import ExportError
 from cpu.runtime.compiler.toolchain import CompileError
-from cpu.runtime.processes.worker import CandidateError
+from cpu.runtime.processes.worker import CandidateError, Worker
 from search import generate_conv
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.evaluator.interface.protocol import Verdict
@@ -66,6 +66,22 @@ def choice() -> str | None:
 
 def search(*arguments):
     return conv("--shape", LAST_SHAPE, "--isa", "portable", *arguments)
+
+
+def test_what_failed_the_last_check_shares_no_process_with_the_next(monkeypatch):
+    """The process of each check, as its worker: the second has none that the first ran in."""
+    processes = []
+
+    def call(worker, *_, **__):
+        processes.append(worker)
+        raise CandidateError("it wrote outside of its arrays")
+
+    monkeypatch.setattr(Worker, "call", call)
+    evaluator = cpu_backend("portable").evaluator(LAST_PROBLEM)
+    for finalist in FINALISTS[:2]:
+        with pytest.raises(CandidateError):
+            evaluator.verify(finalist.scheme, 0.1, 0)
+    assert len(processes) == 2 and processes[0] is not processes[1]
 
 
 @pytest.mark.slow
