@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -17,6 +18,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable, Mapping
+from types import ModuleType
 from typing import Any
 
 from cpu.runtime.compiler.cache_folder import CacheError
@@ -64,7 +66,7 @@ def _answer(request: bytes, packages: Iterable[str]) -> str:
     try:
         call = json.loads(request)
         module, name = checked_name(call["function"], packages)
-        function = getattr(importlib.import_module(module), name)
+        function = getattr(_imported(module), name)
         # A function that the module merely imported does not count.
         if not callable(function) or getattr(function, "__module__", None) != module:
             raise ValueError(f"{name} is not a function of {module}")
@@ -80,6 +82,18 @@ def _answer(request: bytes, packages: Iterable[str]) -> str:
             return json.dumps({"error": str(error)})
         kind = "MemoryError" if isinstance(error, MemoryError) else type(error).__name__
         return json.dumps({"error": f"{kind}: {error}" if str(error) else kind})
+
+
+def _imported(name: str) -> ModuleType:
+    """A module. What it imports stays: looking through it for garbage again and again takes a tenth of the time."""
+    if name in sys.modules:
+        return sys.modules[name]
+    gc.disable()
+    try:
+        return importlib.import_module(name)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _limit_memory(wanted: int) -> None:
