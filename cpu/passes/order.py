@@ -252,7 +252,7 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
     ),
     Pass("pack columns", lambda kernel, facts: pack_columns(kernel, facts.isa.lanes)),
     Pass("jam rows", lambda kernel, facts: jam_rows(kernel, facts.isa.registers, bool(facts.isa.once))),
-    Pass("interleave rows", lambda kernel, facts: interleave_rows(kernel)),
+    Pass("interleave rows", lambda kernel, facts: interleave_rows(kernel, facts.isa.registers)),
     Pass("bind tasks", lambda kernel, facts: bind_tasks(kernel, facts.threads)),
     Pass("bound loops", lambda kernel, facts: bound_loops(kernel, facts.isa.lanes)),
     Pass("peel tails", lambda kernel, facts: peel_tails(kernel)),

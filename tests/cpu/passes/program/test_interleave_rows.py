@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import cpu.passes.program.interleave_rows as interleave_rows
+from cpu.passes.forms import program_forms
 from cpu.reference.programs import evaluate
+from microkernels.tile.isa import AVX2, AVX512F
 from tests.support.programs.programs import after, inputs_of, interpreted
-from tiling.loops.language import For
+from tiling.loops.language import For, Store
 from tiling.loops.walk import walk
 from tiling.program.infer import sized
 from tiling.program.read import read
@@ -52,3 +54,17 @@ def test_sums_by_two_are_exact(text, columns, monkeypatch):
     kernel = after("interleave rows", text, x=(6, columns))
     assert any(isinstance(s, For) and (s.name, s.step) == ("i", 2) for s in walk(kernel.body))
     np.testing.assert_array_equal(interpreted(program, kernel, arrays)["y"], evaluate(program, arrays)["y"])
+
+
+NORM = "m[i] = mean[j] x[i,j]; v[i] = mean[j] (x[i,j] - m[i]) * (x[i,j] - m[i]); y[i,j] = (x[i,j] - m[i]) * v[i]"
+
+
+@pytest.mark.parametrize("isa, sums", [(AVX2, 2), (AVX512F, 4)])
+def test_sums_of_rows_in_step_take_half_of_the_registers(isa, sums):
+    program = sized(read(NORM), {}, {"x": (4, 512)})
+    kernel = dict(program_forms(program, isa, 1))["interleave rows"]
+    passes = [s for s in walk(kernel.body) if isinstance(s, For) and s.name == "j"]
+    stored = [{s.buffer for s in walk(each.body) if isinstance(s, Store)} for each in passes]
+    assert [len(each) for each in stored] == [4 * sums, 4 * sums, 1]
+    arrays = inputs_of(program, Random(4))
+    np.testing.assert_allclose(interpreted(program, kernel, arrays)["y"], evaluate(program, arrays)["y"], rtol=1e-5)
