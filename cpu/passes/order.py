@@ -34,6 +34,7 @@ from cpu.passes.prefetch.prefetch_pixels import prefetch_pixels
 from cpu.passes.prefetch.prefetch_rows import prefetch_rows
 from cpu.passes.program.bind_tasks import bind_tasks
 from cpu.passes.program.bound_loops import bound_loops
+from cpu.passes.program.bound_windows import bound_windows
 from cpu.passes.program.interleave_rows import interleave_rows
 from cpu.passes.program.jam_rows import jam_rows
 from cpu.passes.program.jam_vectors import jam_vectors
@@ -255,6 +256,7 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
     Pass("interleave rows", lambda kernel, facts: interleave_rows(kernel, facts.isa.registers)),
     Pass("bind tasks", lambda kernel, facts: bind_tasks(kernel, facts.threads)),
     Pass("bound loops", lambda kernel, facts: bound_loops(kernel, facts.isa.lanes)),
+    Pass("bound windows", lambda kernel, facts: bound_windows(kernel)),
     Pass("peel tails", lambda kernel, facts: peel_tails(kernel)),
     Pass("claim lines", lambda kernel, facts: claim_lines(kernel)),
     Pass(

@@ -52,7 +52,7 @@ def _of_tile(tile: Block, bounds: dict[str, Index]) -> Block:
             alone = own.intersection(condition.index.names()) == {statement.name}
             of_window = condition.low is not None and condition.index.coefficient(statement.name)
             if alone and of_window and statement.step == 1:
-                begin, end = _bounds(statement, condition)
+                begin, end = tap_bounds(statement, condition)
                 begin = _named(f"{statement.name}_begin", begin, bounds)
                 end = _named(f"{statement.name}_end", end, bounds)
                 body = with_condition(statement.body, condition, True)
@@ -72,14 +72,16 @@ def _named(name: str, bound: Index, bounds: dict[str, Index]) -> Index:
     return variable(name)
 
 
-def _bounds(loop: For, condition: Inside) -> tuple[Index, Index]:
+def tap_bounds(loop: For, condition: Inside) -> tuple[Index, Index]:
     """The first iteration that satisfies the condition, and the one after the last."""
     step = condition.index.coefficient(loop.name)
     rest = condition.index - variable(loop.name) * step
-    assert condition.low is not None and condition.high is not None  # a window's test has both sides
-    begin = applied("/", constant(condition.low + step - 1) - rest, constant(step))
-    end = applied("/", constant(condition.high + step - 1) - rest, constant(step))
-    return applied("max", loop.start, begin), applied("min", loop.stop, end)
+    begin, end = loop.start, loop.stop
+    if condition.low is not None:
+        begin = applied("max", begin, applied("/", constant(condition.low + step - 1) - rest, constant(step)))
+    if condition.high is not None:
+        end = applied("min", end, applied("/", constant(condition.high + step - 1) - rest, constant(step)))
+    return begin, end
 
 
 def _loops(body: Body) -> list[For]:

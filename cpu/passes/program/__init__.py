@@ -12,5 +12,6 @@ Read in this order:
     interleave_rows  several short rows at once, so that waits overlap
     bind_tasks       the outer loops on several cores
     bound_loops      ends loops where their results are no longer needed
+    bound_windows    the middle of images without tests for their edges
     place_rows       where the arrays of a worker lie
 """

@@ -63,7 +63,7 @@ def _split(body: Body, ranges: Mapping[str, Range]) -> Body:
         for low, high in pairwise(bounds):
             here = {**ranges, statement.name: (0, high - low - 1)}
             moved = substituted(statement.body, {statement.name: variable(statement.name) + low})
-            inner = _split(_settled(moved, here), here)
+            inner = _split(settled(moved, here), here)
             found.append(replace(statement, start=ZERO, stop=constant(high - low), body=inner))
         if not cuts:
             first, last = statement.start.within(ranges)[0], statement.stop.within(ranges)[1] - 1
@@ -107,7 +107,7 @@ def _compared(part: Operand) -> tuple[str, Position, int] | None:
     return None
 
 
-def _settled(body: Body, ranges: Mapping[str, Range]) -> Body:
+def settled(body: Body, ranges: Mapping[str, Range]) -> Body:
     """The block without choices that are decided where variables have these values."""
 
     def condition(given: Condition) -> Condition | bool:
@@ -117,9 +117,10 @@ def _settled(body: Body, ranges: Mapping[str, Range]) -> Body:
     def value(part: Operand) -> Operand | None:
         if isinstance(part, Choose):
             known = [_inside(given, ranges) for given in part.conditions]
-            if all(known):
-                return with_value(part.value)
-            return with_value(part.otherwise) if False in known else None
+            if False in known:
+                return with_value(part.otherwise)
+            left = tuple(given for given, holds in zip(part.conditions, known) if not holds)
+            return Choose(left, with_value(part.value), with_value(part.otherwise)) if left else with_value(part.value)
         if not isinstance(part, Apply):
             return None
         compared = _compared(part)
