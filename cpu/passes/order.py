@@ -40,6 +40,7 @@ from cpu.passes.program.jam_rows import jam_rows
 from cpu.passes.program.jam_vectors import jam_vectors
 from cpu.passes.program.lanes.braid_rows import braid_rows
 from cpu.passes.program.lanes.claim_lines import claim_lines
+from cpu.passes.program.lanes.keep_nan import keep_nan
 from cpu.passes.program.lanes.peel_tails import peel_tails
 from cpu.passes.program.lanes.prefetch_next_rows import prefetch_next_rows
 from cpu.passes.program.lanes.split_lanes import split_lanes
@@ -268,6 +269,11 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
     Pass("store columns", lambda kernel, facts: store_columns(kernel, facts.isa.lanes)),
     Pass("braid rows", lambda kernel, facts: braid_rows(kernel, facts.isa.lanes)),
     Pass(VECTORS, lambda kernel, facts: vectors(kernel, facts.isa)),
+    Pass(
+        "keep nan",
+        lambda kernel, facts: keep_nan(kernel, facts.isa),
+        lambda facts: bool(facts.isa.nan),
+    ),
     Pass(DIVIDE, _from_zero),
     Pass(
         PLACE_BUFFERS,

@@ -98,6 +98,8 @@ class Isa:
     once: a * b + c, rounded once; empty without an instruction.
     constant: broadcasts the number `s`. larger, smaller: give b where a or b is NaN.
     no_number: gives v where it is NaN, else `found`; empty where that takes several instructions.
+    nan: a NaN of all bits in the lanes where a or b is NaN, else 0; empty where `no_number` takes no longer.
+    or_nan: b, and NaN in the lanes where `a`, which is what `nan` gives, is NaN.
     shuffle: takes the lanes `places` of a and b, by a macro that `microkernels.tile.lanes` defines. The lanes of b
         count on after the lanes of a.
     dtype: the dtype that `fma` multiplies. word: the C type that x and the weights are read as.
@@ -133,6 +135,8 @@ class Isa:
     larger: str
     smaller: str
     no_number: str = ""
+    nan: str = ""
+    or_nan: str = ""
     scale: str = ""
     lookup: str = ""
     once: str = ""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import nan
 
 from microkernels.tile.forms import Isa, Narrow
 from microkernels.tile.lanes import own_loads
@@ -132,6 +133,8 @@ def _functions(isa: Isa) -> dict[str, Instruction]:
         "larger": Apply("where", (Apply("gt", (a, b)), a, b)),
         "smaller": Apply("where", (Apply("lt", (a, b)), a, b)),
         "no_number": Apply("where", (Apply("ne", (v, v)), v, at("found"))),
+        "nan": Apply("where", (Apply("or", (Apply("ne", (a, a)), Apply("ne", (b, b)))), Number(nan), Number(0))),
+        "or_nan": Apply("where", (Apply("ne", (a, a)), a, b)),
         "scale": Apply("where", (Apply("lt", (v, at("least"))), Number(0), Apply("scale", (at("p"), n)))),
         "once": Apply("fma", (a, b, at("c"))),
     }

@@ -74,6 +74,8 @@ AVX2 = Isa(
     larger="_mm256_max_ps({a}, {b})",
     smaller="_mm256_min_ps({a}, {b})",
     no_number="_mm256_blendv_ps({found}, {v}, _mm256_cmp_ps({v}, {v}, _CMP_UNORD_Q))",
+    nan="_mm256_cmp_ps({a}, {b}, _CMP_UNORD_Q)",
+    or_nan="_mm256_or_ps({a}, {b})",
     once="_mm256_fmadd_ps({a}, {b}, {c})",
 )
 

@@ -175,6 +175,11 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
         {"x": (112, 112, 8), "h": 56, "w": 56, "c": 8, "r": 3, "s": 3},
         1,
     ),
+    "keep nan": (
+        "y[h,w,c] = max[r,s] x[2*h+r-1,2*w+s-1,c] else -inf",
+        {"x": (112, 112, 8), "h": 56, "w": 56, "c": 8, "r": 3, "s": 3},
+        1,
+    ),
     "peel tails": ("y[j] = x[j] + 1", {"x": (100,)}, 1),
     "place rows": (
         "m[i] = max[j] x[i,j]; e[i,j] = exp(x[i,j] - m[i]); d[i] = sum[j] e[i,j]; y[i,j] = e[i,j] / d[i]",
@@ -185,7 +190,7 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
     "braid rows": ("y[h,w,c] = x[c,h,w]", {"x": (3, 224, 224)}, 1),
     "vectors": ("y[i,j] = x[i,j] * g[i]", {"x": (8, 96), "g": (8,)}, 1),
 }
-OF_AVX2 = ("bound windows", "prefetch next rows")  # the last one kernels with 32 registers do not take
+OF_AVX2 = ("bound windows", "prefetch next rows", "keep nan")  # the last two only kernels with AVX2 take
 
 
 def program_example(name: str) -> dict[str, Kernel]:

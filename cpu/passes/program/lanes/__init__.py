@@ -12,6 +12,7 @@ Read in this order:
     store_columns    columns that are only copied
     braid_rows       a few rows that are only copied, side by side
     vectors          lanes as vector instructions
+    keep_nan         NaN beside a maximum, where each step tested for it
     statement        one statement as vectors
     guarded          elements of which some may lie outside
     definitions      functions by means of others
