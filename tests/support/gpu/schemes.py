@@ -238,8 +238,12 @@ def survives(scheme: Scheme, text: str, seeds: Iterable[int] = range(6)) -> bool
     """Whether a changed text still gives the right result in every order tried, and the twin finds nothing wrong."""
     source = emit_scheme(scheme)
     assert text != source.text, "nothing was changed"
+    return _is_right(scheme, replace(source, text=text), seeds)
+
+
+def _is_right(scheme: Scheme, source: Source, seeds: Iterable[int]) -> bool:
     try:
-        return on_twin(scheme, replace(source, text=text), seeds)
+        return on_twin(scheme, source, seeds)
     except TwinError:
         return False
 
@@ -252,13 +256,14 @@ def unnoticed(scheme: Scheme, statements: str) -> tuple[int, list[str]]:
     source, numbers = emit_scheme(scheme), count()
     found = [place[0] for place in re.finditer(statements, source.text)]
     asks = re.sub(statements, lambda s: f'if (atoi(getenv("LEFT_OUT")) != {next(numbers)}) {{ {s[0]} }}', source.text)
+    asking = replace(source, text=asks)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEFT_OUT", "-1")
-        assert on_twin(scheme, replace(source, text=asks)), "nothing is left out"
+        assert on_twin(scheme, asking), "nothing is left out"
         survivors = []
         for number, statement in enumerate(found):
             patch.setenv("LEFT_OUT", str(number))
-            survivors += [statement] if survives(scheme, asks) else []
+            survivors += [statement] if _is_right(scheme, asking, range(6)) else []
     return len(found), survivors
 
 
