@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import cast
 
 import numpy as np
 
@@ -57,7 +56,7 @@ from tiling.loops.machines import Beside, Fence, Shape, Tiles
 from tiling.loops.meaning.asynchronous import ASYNCHRONOUS
 from tiling.loops.meaning.buffers import BUFFERS
 from tiling.loops.meaning.functions import FUNCTIONS
-from tiling.loops.meaning.known import ALONE, lanes_of
+from tiling.loops.meaning.known import ALONE, Vectors, lanes_of
 from tiling.loops.meaning.lanes import at_once, read_all, side_by_side, write_all
 from tiling.loops.meaning.memory import NUMPY, Fault, Given, by_lane, complete, read_only, undefined
 from tiling.loops.meaning.prefetches import Prefetched, Prefetches
@@ -379,10 +378,14 @@ def invoked(invoke: Invoke, scope: Scope) -> np.ndarray | None:
     vectors, others = {}, []
     for name, operand in invoke.operands:
         if type(operand) in _VALUE:
-            given = value(cast(Value, operand), scope)
+            given = _VALUE[type(operand)](operand, scope)
             vectors[name] = given if given.ndim else given.reshape(1)
         else:
             others.append((name, operand))
+    if lanes.vectors is not None:
+        done, found = _of_vectors(lanes.vectors, instruction.dtype, vectors, others, scope)
+        if done:
+            return found
     operands = Operands({name: read_only(name, vector) for name, vector in vectors.items()})
     for name, operand in others:
         _hand_over(name, operand, scope, operands)
@@ -397,6 +400,38 @@ def invoked(invoke: Invoke, scope: Scope) -> np.ndarray | None:
     if lanes.of_value and np.count_nonzero(operands.arrays["out"].written) < lanes.of_value:
         raise Fault(f"{instruction.name} leaves lanes of its value without one")
     return operands.arrays["out"].elements if lanes.of_value else None
+
+
+def _of_vectors(
+    known: Vectors, dtype: str, vectors: Mapping[str, Given], others: list[tuple[str, Operand]], scope: Scope
+) -> tuple[bool, np.ndarray | None]:
+    """Whether an instruction could run on whole vectors, and its value."""
+    given: dict[str, Given] = {}
+    for name, vector in vectors.items():
+        if name not in known.alone and len(vector) != known.count:
+            return False, None
+        given[name] = vector[0] if name in known.alone else vector
+    to = places = None
+    for name, operand in others:
+        if type(operand) is not Address or any([index.has("lane") for index in operand.at]):
+            return False, None
+        array, writes, alone = scope.arrays[operand.buffer], name == known.to, name in known.alone
+        row = array.neighbours(scope.at(operand.at), 1 if alone else known.count, writes)
+        if row is None:
+            return False, None
+        if writes:
+            to, places = array, row
+        else:
+            elements = array.elements.reshape(-1)
+            given[name] = elements[row.start] if alone else elements[row]
+    if to is not None:
+        to.elements.reshape(-1)[places], to.written.reshape(-1)[places] = known.value(given), True
+        return True, None
+    if known.to != "out":
+        return False, None
+    found = np.empty(known.count, NUMPY[dtype] if dtype else given["p"].dtype)
+    found[...] = known.value(given)
+    return True, found
 
 
 def _alone(operands: Operands, scope: Scope) -> Scope:

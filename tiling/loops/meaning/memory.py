@@ -126,6 +126,26 @@ class Array:
             return False
         return True
 
+    def neighbours(self, at: tuple[int, ...], count: int, writes: bool) -> slice | None:
+        """Where so many elements from an index on are in memory, as a pointer sees them. Notes that this worker reads
+        or writes them; None where it may not, or they are no neighbours.
+        """
+        start, elements = 0, self.elements
+        for extent, first, more in zip(elements.shape, self.origin, at, strict=True):
+            start = start * extent + first + more
+        if type(self) is not Array or not elements.flags.c_contiguous or not 0 <= start <= elements.size - count:
+            return None
+        found = slice(start, start + count)
+        if not writes and np.count_nonzero(self.written.reshape(-1)[found]) < count:
+            return None
+        if self.memory is not None and self.memory.workers.now:
+            note = self.memory.note_write if writes else self.memory.note_read
+            try:
+                note((self.name, ()), self.first + start * elements.itemsize, count * elements.itemsize)
+            except Race:
+                return None
+        return found
+
     @property
     def is_met(self) -> bool:
         """Whether workers may meet here."""

@@ -10,10 +10,10 @@ import pytest
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.isa import EVERY_ISA
 from tiling.loops.index import LANE, ZERO, applied, constant
-from tiling.loops.language import Apply, For, Instruction, Invoke, Load, Number, Register, Store
+from tiling.loops.language import Address, Apply, For, Instruction, Invoke, Load, Number, Register, Store
 from tiling.loops.meaning import interpret
 from tiling.loops.meaning.known import Lanes, lanes_of
-from tiling.loops.meaning.memory import NUMPY, Fault
+from tiling.loops.meaning.memory import NUMPY, Fault, complete
 from tiling.loops.meaning.scope import Scope
 from tiling.loops.rewrite import parts_of
 
@@ -111,3 +111,40 @@ def test_a_value_keeps_apart_from_its_operands():
     out = invoked(made(Load("a", (LANE,))), {"a": a})
     a[:] = 9
     assert out.tolist() == [0, 1, 2, 3]
+
+
+def in_memory(written, place, count=6):
+    """A scope with an array, some of whose elements have a value, and an address in it."""
+    array = complete("A", np.arange(count, dtype=np.float32))
+    array.written[written:] = False
+    return Scope({}, arrays={"A": array}), (("p", Address("A", (constant(place),))),)
+
+
+@pytest.mark.parametrize("value, wanted", [(Load("p", (LANE,)), [2, 3, 4, 5]), (Load("p", (ZERO,)), [2, 2, 2, 2])])
+def test_a_vector_is_loaded_from_memory(value, wanted):
+    scope, operands = in_memory(6, 2)
+    out = interpret.invoked(Invoke(made(value), operands), scope)
+    scope.arrays["A"].elements[:] = 9
+    assert out.tolist() == wanted
+
+
+@pytest.mark.parametrize("written, place, said", [(6, 3, r"A\[6\] lies outside"), (4, 2, r"A\[4\] is read before")])
+def test_a_vector_that_may_not_be_loaded_is_a_fault(written, place, said):
+    scope, operands = in_memory(written, place)
+    with pytest.raises(Fault, match=said):
+        interpret.invoked(Invoke(made(Load("p", (LANE,))), operands), scope)
+
+
+@pytest.mark.parametrize("place", [2, 3])
+def test_a_vector_is_stored_to_memory(place):
+    loop = For("lane", ZERO, constant(LANES), 1, (Store("p", (LANE,), Load("v", (LANE,))),), "vector")
+    scope, operands = in_memory(3, place)
+    scope.registers["v"] = np.float32([6, 7, 8, 9])
+    invoke = Invoke(Instruction("put", "put", (loop,)), (*operands, ("v", Register("v"))))
+    if place == 3:
+        with pytest.raises(Fault, match=r"A\[6\] lies outside"):
+            interpret.invoked(invoke, scope)
+        return
+    assert interpret.invoked(invoke, scope) is None
+    array = scope.arrays["A"]
+    assert array.elements.tolist() == [0, 1, 6, 7, 8, 9] and array.written.all()
