@@ -119,7 +119,8 @@ class Index:
         """The value where variables have these values."""
         total = self.offset
         for term, coefficient in self.terms:
-            total += coefficient * (values[term] if isinstance(term, str) else _part_at(term, values))
+            # No `+=`: the values may be vectors of other shapes.
+            total = total + coefficient * (values[term] if isinstance(term, str) else _part_at(term, values))
         return total
 
     def replaced(self, by: Mapping[str, Index]) -> Index:

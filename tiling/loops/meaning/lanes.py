@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import product
 from math import prod
@@ -157,16 +158,35 @@ def _run(nest: Nest, store: Store, scope: Scope, touched: Touched, before: list[
     for values in product(*again[:apart]):
         numbers = scope.numbers | dict(zip(names, values)) | inner
         points = Points(scope, numbers, tuple(inner), touched=touched)
-        holds, turns = points.all_hold(nest.conditions), np.arange(len(inner[names[-1]])) // places
+        holds = points.all_hold(nest.conditions)
         if not np.any(holds):
             continue
         if not np.all(holds):
-            points, turns = points.some(holds), turns[holds]
+            points = _chosen(points, holds)
         found = points.places(target, store.at)
-        if apart < len(again):
-            _change(nest, store, points, turns, found, before)
-        else:
+        if apart == len(again):
             _put(store, points, found, before)
+        else:
+            _change(nest, store, points, len(again) - apart, found, before)
+
+
+def _chosen(points: Points, holds: np.ndarray) -> Points:
+    """The iterations of a grid of which this holds: those of a smaller grid, else a vector of them.
+
+    for m_u in 0..64:                              the first 9 of m_u, all of n_u
+      for n_u in 0..64:
+        if m + m_u < 9:
+    """
+    dims = range(holds.ndim)
+    along = [np.any(holds, axis=tuple([other for other in dims if other != dim])) for dim in dims]
+    if prod(map(np.count_nonzero, along)) > np.count_nonzero(holds):
+        return points.some(holds)
+    fewer = {
+        name: np.compress(which, points.numbers[name], dim)
+        for dim, (name, which) in enumerate(zip(points.names, along))
+        if np.size(which) > 1
+    }
+    return Points(points.scope, {**points.numbers, **fewer}, points.names, touched=points.touched)
 
 
 def _put(store: Store, points: Points, found: tuple[Array, Places], before: list[_Before]) -> None:
@@ -179,36 +199,59 @@ def _put(store: Store, points: Points, found: tuple[Array, Places], before: list
 
 
 def _change(
-    nest: Nest, store: Store, points: Points, turns: np.ndarray, found: tuple[Array, Places], before: list[_Before]
+    nest: Nest, store: Store, points: Points, turns: int, found: tuple[Array, Places], before: list[_Before]
 ) -> None:
-    """Changes the elements at these places, those of one turn at once. Computes before what does not depend on them."""
+    """Changes the elements at these places, those of one turn at once. Computes before what does not depend on them.
+
+    turns: how many of the loops, the first ones, run one iteration after the other.
+    """
     array, places = found
-    places = tuple([np.broadcast_to(at, len(turns)) for at in places])
     if not array.written[places].all():
         raise InTurn
     assert isinstance(store.value, Apply)
-    function, arguments = FUNCTIONS[store.value.function], list(store.value.arguments)
-    given = [
-        None if number == nest.changed else np.broadcast_to(points.value(argument), len(turns))
-        for number, argument in enumerate(arguments)
-    ]
+    function, arguments = FUNCTIONS[store.value.function], enumerate(store.value.arguments)
+    given = [None if number == nest.changed else points.value(argument) for number, argument in arguments]
     before.append((array, places, array.elements[places], array.written[places]))
-    starts = np.flatnonzero(np.diff(turns, prepend=-1)).tolist()
-    for start, stop in zip(starts, [*starts[1:], len(turns)]):
-        turn = slice(start, stop)
-        here = tuple([at[turn] for at in places])
-        array.elements[here] = function(*[array.elements[here] if each is None else each[turn] for each in given])
+    for here, of_turn in _turns(points, turns, places, given):
+        elements = array.elements[here]
+        array.elements[here] = function(*[elements if each is None else each for each in of_turn])
     points.add_written(array, places)
+
+
+def _turns(points: Points, turns: int, places: Places, given: list[Given]) -> Iterator[tuple[Places, list[Given]]]:
+    """The places and the values of each turn."""
+    counts = points.counts
+    if len(counts) == len(points.names):  # a grid: all turns change the elements at the same places
+        here = tuple([at if isinstance(at, int) else at.reshape(at.shape[turns:]) for at in places])
+        for turn in np.ndindex(counts[:turns]):
+            yield here, [_of_turn(each, turn) for each in given]
+        return
+    numbers = np.stack([points.numbers[name] for name in points.names[:turns]])
+    starts = [0, *(np.flatnonzero(np.any(numbers[:, 1:] != numbers[:, :-1], axis=0)) + 1).tolist()]
+    at_each = [np.broadcast_to(at, counts) for at in places]
+    of_each = [None if each is None else np.broadcast_to(each, counts) for each in given]
+    for start, stop in zip(starts, [*starts[1:], *counts]):
+        yield (
+            tuple([at[start:stop] for at in at_each]),
+            [None if each is None else each[start:stop] for each in of_each],
+        )
+
+
+def _of_turn(each: Given, turn: tuple[int, ...]) -> Given:
+    """What a value of a grid is in one turn."""
+    if each is None or not np.ndim(each):
+        return each
+    return each[tuple([number if extent > 1 else 0 for number, extent in zip(turn, each.shape)])]
 
 
 def _range(loop: For, scope: Scope) -> range:
     return range(loop.start.at(scope.numbers), loop.stop.at(scope.numbers), loop.step)
 
 
-@lru_cache(8)
+@lru_cache(64)
 def _grid(*numbers: range) -> tuple[np.ndarray, ...]:
-    """The numbers of each loop of a nest in all iterations, those of the last loop changing fastest."""
-    grid = [each.reshape(-1) for each in np.meshgrid(*map(np.array, numbers), indexing="ij")]
+    """The numbers of each loop of a nest, along a dim of its own."""
+    grid = np.meshgrid(*map(np.array, numbers), indexing="ij", sparse=True)
     for each in grid:
         each.flags.writeable = False
     return tuple(grid)
@@ -219,9 +262,14 @@ def _require_own_places(store: Store, points: Points, count: int) -> None:
     target, places = points.scope.arrays[store.buffer], [points.at(index) for index in store.at]
     if isinstance(target, ByLane) and len(places) == 2:
         places = [target.starts(places[0]) + places[1]]
-    number: np.ndarray = np.zeros(1, int)
+    number, span = np.zeros(1, int), 1
     for at in places:
         if not isinstance(at, int):
-            number = number * (at.max() - at.min() + 1) + (at - at.min())
-    if len(np.unique(number)) < count:
+            low, high = int(at.min()), int(at.max())
+            number, span = number * (high - low + 1) + (at - low), span * (high - low + 1)
+    if span > target.elements.size:
+        raise InTurn  # some lie outside
+    taken = np.zeros(span, bool)
+    taken[number] = True
+    if np.count_nonzero(taken) < count:
         raise InTurn

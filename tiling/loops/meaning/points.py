@@ -16,8 +16,9 @@ from tiling.loops.meaning.scope import Scope
 from tiling.loops.meaning.slices import InTurn
 from tiling.loops.meaning.workers import Race
 
-Numbers = Mapping[str, Any]  # of each variable: a number, or a vector with one for each iteration
-Places = tuple[Any, ...]  # in an array: for each dim a number, or a vector with one for each iteration
+# Of each variable: a number, a vector with one for each iteration, or one for each along a dim of a grid of iterations.
+Numbers = Mapping[str, Any]
+Places = tuple[Any, ...]  # in an array: for each dim a number, or numbers as of variables
 
 
 @dataclass(slots=True)
@@ -60,9 +61,15 @@ class Points:
     touched: Touched | None = None
 
     def some(self, which: np.ndarray) -> Points:
-        """Those iterations of which this holds."""
-        chosen = {name: self.numbers[name][which] for name in self.names}
+        """Those iterations of which this holds, as vectors."""
+        which = np.broadcast_to(which, self.counts)
+        chosen = {name: np.broadcast_to(self.numbers[name], self.counts)[which] for name in self.names}
         return Points(self.scope, {**self.numbers, **chosen}, self.names, self.ordered, self.touched)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many iterations there are: a number for vectors, one for each dim of a grid."""
+        return np.broadcast_shapes(*[self.numbers[name].shape for name in self.names])
 
     def all_hold(self, conditions: Iterable[Condition]) -> Any:
         """Whether conditions hold: in all iterations, or in each. All of them are looked at."""
@@ -120,7 +127,8 @@ class Points:
         either = self.some(holds).value(node.value), self.some(~holds).value(node.otherwise)
         if either[0].dtype != either[1].dtype:
             raise InTurn
-        chosen = np.empty(len(holds), either[0].dtype)
+        holds = np.broadcast_to(holds, self.counts)
+        chosen = np.empty(holds.shape, either[0].dtype)
         chosen[holds], chosen[~holds] = either
         return chosen
 
