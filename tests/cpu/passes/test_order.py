@@ -107,10 +107,11 @@ def test_what_is_prefetched_stays_but_for_steps_of_taps_on_padding(problem, text
 
 
 @pytest.mark.slow
-@settings(max_examples=75)
+@settings(max_examples=66)
 @given(st.integers(0, 2**32))
-def test_passes_keep_the_meaning_of_75_kernels(seed):
-    # From seeds: of 100 kernels that hypothesis drew number by number, 49 differed.
+def test_passes_keep_the_meaning_of_66_kernels(seed):
+    # From seeds: of 100 kernels that hypothesis drew number by number, 49 differed. Those of Winograd's algorithm are
+    # in tests/tiling/rewrite/winograd.
     drawn(Random(seed))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cpu.passes.order import PRODUCT
-from tests.support.loops.random_kernels import drawn
+from tests.support.loops.random_kernels import drawn_with_winograd
 from tiling.loops.passes import LOWER, names
 
 
@@ -24,7 +24,7 @@ def test_passes_keep_the_meaning_of_500_kernels():
     @given(st.integers(0, 2**32 - 1))
     def run(seed):
         nonlocal done
-        changed.update(drawn(Random(seed)))
+        changed.update(drawn_with_winograd(Random(seed)))
         done += 1
 
     run()

@@ -126,10 +126,15 @@ def of_original(problem: Problem, x: np.ndarray, w: np.ndarray, *epilogue: np.nd
 
 
 def drawn(random: Random) -> set[str]:
-    """A random kernel, half of them as if all arrays were large, so that tiles prefetch. One in eight is of Winograd's
-    algorithm. Returns the passes that change its loops.
+    """A random kernel, half of them as if all arrays were large, so that tiles prefetch. Returns the passes that change
+    its loops.
     """
-    if random.choice(range(8)) == 7:
-        return winograd_loops.check(*winograd_loops.small(random))
     with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR) if random.random() < 0.5 else nullcontext():
         return check(small(random), random.randrange(1 << 16))
+
+
+def drawn_with_winograd(random: Random) -> set[str]:
+    """The same. One in eight is of Winograd's algorithm."""
+    if random.choice(range(8)) == 7:
+        return winograd_loops.check(*winograd_loops.small(random))
+    return drawn(random)
