@@ -50,16 +50,19 @@ def _check_covered(problem: Problem, specifiers: Specifiers, dim: str, have: int
     if len(rests) > 1:
         raise SchemeError(f"{rests[1]}: at most one R per dim")
     covered = covered_by(specifiers, dim)
+    if (have % covered if rests else have - covered) == 0:  # nearly always: what follows is for the message
+        return
+    edge = names_a_gpu(specifiers) or (dim == PIXELS and flat_pixels_of(problem).padded)
+    if not rests and edge and _only_the_edge(specifiers, dim, have, covered):
+        return
     unit = next((_UNIT[type(s)] for s in specifiers if type(s) in _UNIT and dim_of(s) == dim), "points")
     named = " ".join(str(s) for s in specifiers if dim_of(s) == dim)
-    if rests and have % covered:
+    if rests:
         raise SchemeError(f"{named}: {covered} {unit} do not divide the {have} of dim {dim}: no partial tiles")
-    edge = names_a_gpu(specifiers) or (dim == PIXELS and flat_pixels_of(problem).padded)
-    if not rests and have != covered and not (edge and _only_the_edge(specifiers, dim, have, covered)):
-        if not named:
-            raise SchemeError(f"no specifier is on dim {dim}, which has {have} {unit}: R({dim}) loops over all")
-        counted = _flat_pixels(problem) if dim == problem.vector_dim else ""
-        raise SchemeError(f"{named}: cover {covered} {unit} of dim {dim}, which has {have}{counted}: cover it exactly")
+    if not named:
+        raise SchemeError(f"no specifier is on dim {dim}, which has {have} {unit}: R({dim}) loops over all")
+    counted = _flat_pixels(problem) if dim == problem.vector_dim else ""
+    raise SchemeError(f"{named}: cover {covered} {unit} of dim {dim}, which has {have}{counted}: cover it exactly")
 
 
 def _only_the_edge(specifiers: Specifiers, dim: str, have: int, covered: int) -> bool:
