@@ -27,8 +27,8 @@ from search.commands.report import Report
 from search.commands.searching import add_output, add_search, check_searched, prepare, searched
 from search.evaluator import backend_of, errors_of, target_of
 from search.evaluator.interface.protocol import TargetError
+from search.flow import ranked
 from search.flow.find import Found, find
-from search.flow.ranked import rank_first
 from search.tuner.dtypes import typed
 from search.tuner.target import TARGETS, Target, Wanted
 from tiling.dtypes.products import GPU_DTYPES
@@ -101,7 +101,7 @@ def _loops(problem: Problem, options: argparse.Namespace) -> str:
     backend = backend_of(target)
     wanted = known_pass(backend.pass_names, options.show_passes)
     if options.scheme is None and not target.absent:
-        rank_first(backend, [backend.problem(problem)], terminal(), options.forget)
+        ranked.rank_first(backend, [backend.problem(problem)], terminal(), options.forget)
     recall = not (options.model_only or options.forget)
     found = find(problem, target, tune="model", scheme=options.scheme, recall=recall, verify=False)
     return loops_text(backend, found.scheme, wanted)

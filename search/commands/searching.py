@@ -16,8 +16,8 @@ from search.commands.passes import add_show_passes
 from search.commands.progress import shown
 from search.evaluator import backend_of
 from search.evaluator.interface.files import limited, size, writable
+from search.flow import ranked
 from search.flow.find import DEFAULT_BUDGET, DEFAULT_TRIALS, OVERRUN, Found, find
-from search.flow.ranked import rank_first
 from search.tuner.target import ALGORITHMS, CACHES, Target
 from tiling.problem import Problem, ProblemError
 
@@ -117,7 +117,7 @@ def searched(problem: Problem, target: Target, options: argparse.Namespace) -> F
         print(sentence, file=sys.stderr)
     console = terminal()
     if wanted is None:
-        rank_first(backend, [computed], console, options.forget)
+        ranked.rank_first(backend, [computed], console, options.forget)
     by_model = options.model_only or bool(target.absent) or target.name == "cuda-twin"
     with shown(console, computed, target.threads, None if by_model else options.budget) as progress:
         found = find(

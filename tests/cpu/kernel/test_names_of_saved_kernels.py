@@ -62,7 +62,7 @@ def test_a_name_that_the_c_text_uses_is_refused(tmp_path):
 
 @pytest.mark.slow
 def test_the_command_line_names_what_it_emits(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("search.commands.products.rank_first", lambda *_: None)  # name does not depend on the scheme
+    monkeypatch.setattr("search.flow.ranked.rank_first", lambda *_: None)  # name does not depend on the scheme
     words = ["--shape", "c=4,h=5,w=5,k=4,r=1,s=1", "--isa", "portable", "--model-only"]
     assert conv_command([*words, "--emit", str(tmp_path), "--name", "first"]) == 0
     assert (tmp_path / "first.so").exists()

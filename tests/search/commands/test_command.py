@@ -59,7 +59,7 @@ def test_a_matrix_product_on_the_command_line(capsys):
 
 @pytest.mark.slow
 def test_a_model_only_matrix_product_is_explained(capsys, monkeypatch):
-    monkeypatch.setattr("search.commands.products.rank_first", lambda *_: None)
+    monkeypatch.setattr("search.flow.ranked.rank_first", lambda *_: None)
     assert matmul_command(["--shape", "m=24,n=50,k=18", "--isa", "portable", "--model-only", "--explain"]) == 0
     printed = capsys.readouterr().out
     assert "chosen" in printed and "c stays in registers over k" in printed
@@ -267,7 +267,7 @@ def test_a_broken_environment_is_no_candidates_fault(ranked, tmp_path):
 @pytest.mark.parametrize("how", [["--scheme", "R(m) R(n) S(c) T(k,30000) V(n,4)"], ["--budget", "1", "--trials", "1"]])
 def test_a_check_that_runs_out_of_memory_is_no_kernels_fault(how, data_folder, monkeypatch, capsys):
     """The product takes 7 GB to check, and a worker may have 2. No scheme is recorded as failed."""
-    monkeypatch.setattr("search.commands.products.rank_first", lambda *_: None)
+    monkeypatch.setattr("search.flow.ranked.rank_first", lambda *_: None)
     monkeypatch.setattr("cpu.runtime.processes.worker._default_memory_bytes", lambda: 2 << 30)
     problem = matmul(m=30000, n=4, k=30000)
     assert matmul_command(["--isa", "portable", "--shape", canonical(problem), *how]) == 1

@@ -74,7 +74,7 @@ def test_a_pass_that_changes_nothing_still_shows_its_loops_where_it_is_asked_for
 
 
 def test_the_models_choice(capsys, monkeypatch):
-    monkeypatch.setattr("search.commands.products.rank_first", lambda *_: None)
+    monkeypatch.setattr("search.flow.ranked.rank_first", lambda *_: None)
     monkeypatch.setattr("search.flow.find._measured", None)  # nothing is measured
     for options in (["--model-only"], []):
         shape = ["--shape", "m=24,n=50,k=18", "--isa", "portable"]
@@ -89,7 +89,7 @@ def bare(monkeypatch):
     for module in ("cpu.runtime.machine.host", "search.evaluator.cpu.backend", "search.evaluator.cpu.machine"):
         monkeypatch.setattr(f"{module}.host", lambda: lacking)
     monkeypatch.setattr("search.evaluator.cpu.backend.CpuBackend.build", None)
-    monkeypatch.setattr("search.commands.products.rank_first", None)
+    monkeypatch.setattr("search.flow.ranked.rank_first", None)
 
 
 @pytest.mark.slow

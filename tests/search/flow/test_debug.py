@@ -17,7 +17,7 @@ SEARCH = ["--shape", "c=4,h=6,w=6,k=8,r=1,s=1", "--isa", "portable", "--budget",
 
 @pytest.fixture
 def no_ranking(monkeypatch):
-    monkeypatch.setattr("search.commands.products.rank_first", lambda *_: None)
+    monkeypatch.setattr("search.flow.ranked.rank_first", lambda *_: None)
 
 
 @pytest.mark.parametrize("level", range(6))

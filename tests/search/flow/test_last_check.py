@@ -52,7 +52,7 @@ def made_up_backend(monkeypatch, tmp_path):
         return checked
 
     best, *others = FINALISTS
-    monkeypatch.setattr("search.commands.products.rank_first", lambda *_: None)
+    monkeypatch.setattr("search.flow.ranked.rank_first", lambda *_: None)
     monkeypatch.setattr("search.evaluator.cpu.backend.CpuBackend.candidates", lambda *_: [m.scheme for m in FINALISTS])
     outcome = Outcome(best, 3, 0, False, tuple(FINALISTS), tuple(others))
     monkeypatch.setattr("search.flow.find.tuned", lambda *_, **__: (outcome, 0))

@@ -98,7 +98,7 @@ def test_a_program_refuses_what_it_does_not_compute_with(value):
 
 @pytest.mark.slow
 def test_the_command_lines_take_them(monkeypatch, capsys):
-    monkeypatch.setattr("search.commands.products.rank_first", lambda *_: None)  # dtype does not depend on the scheme
+    monkeypatch.setattr("search.flow.ranked.rank_first", lambda *_: None)  # dtype does not depend on the scheme
     shape = "c=8,h=4,w=4,k=8,r=1,s=1"
     options = ["--isa", "portable", "--model-only", "--json"]
     assert main(["--shape", shape, "--dtype", "float32", "--output-dtype", "float32", *options]) == 0
