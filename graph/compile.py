@@ -26,7 +26,7 @@ from search.commands.ending import ending
 from search.commands.options import c_name, folder, seconds, whole
 from search.commands.progress import counted
 from search.evaluator.interface.files import writable
-from search.flow.ranked import rank_first
+from search.flow import ranked
 from tilewright_entry import run
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ def told(options: argparse.Namespace) -> str:
     if options.emit:
         writable(options.emit)  # before a minute of compiling, or a long search
     for dtype, problems in by_dtype(products_of(works_of(graph))).items():
-        rank_first(plan.backend(dtype), map(plan.backend(dtype).problem, problems), console)
+        ranked.rank_first(plan.backend(dtype), map(plan.backend(dtype).problem, problems), console)
     with counted(console) as progress:
         began = time.monotonic()
         model = replace(plan, progress=progress).built(graph)

@@ -117,7 +117,7 @@ class Kernel:
         """Seconds per call of the kernel alone, timed in C with warm caches unless it is `cold`, and the FMA peak.
 
         This is what the search measured. If it measured nothing, the kernel is measured now, on random data, and the
-        result is kept. Where other programs took the cores meanwhile, `disturbed` says so, and the next look measures
+        result is kept. Where other programs took the cores meanwhile, `disturbed` says so, and the next call measures
         again. The timer needs a C compiler: raises ToolchainError without one.
         """
         if self._timing is None:

@@ -100,7 +100,7 @@ class ProgramKernel:
         """Seconds per call of the kernel alone, with warm caches, timed in C, with the FMA peak beside.
 
         Runtime extents have their largest values. Measured once, on random data; where other programs took the cores
-        meanwhile, `disturbed` says so, and the next look measures again. Raises ToolchainError without a compiler.
+        meanwhile, `disturbed` says so, and the next call measures again. Raises ToolchainError without a compiler.
         """
         if self._timing is None:
             inputs = random_inputs(self.program, 0)

@@ -37,7 +37,8 @@ def kind_of_machine(cpu: str, remark: str) -> tuple[Kind, tuple[str, ...]]:
                 f"python -m microkernels rank --quick --resume --isa {isa.name} --op {op}"
             )
     if not found:
-        raise UsageError("no ranking of this machine is whole yet: make one with python -m microkernels rank --quick")
+        begun = "; ".join(unfinished) or "make one with python -m microkernels rank --quick"
+        raise UsageError(f"no ranking of this machine is whole yet: {begun}")
     return Kind(kind_of(here), cpu, tuple(found)), tuple(unfinished)
 
 

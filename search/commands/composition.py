@@ -22,8 +22,8 @@ from search.commands.ending import ending
 from search.commands.options import ISA_HELP, seconds, whole
 from search.commands.progress import counted
 from search.evaluator import backend_of, target_of
+from search.flow import ranked
 from search.flow.find import DEFAULT_BUDGET, find
-from search.flow.ranked import rank_first
 from search.tuner.dtypes import on_cpu
 from search.tuner.target import Target, Wanted
 from search.tuner.tune import Stage
@@ -86,7 +86,7 @@ def _layers(names: Sequence[str]) -> dict[str, Problem]:
 def _composed(layers: dict[str, Problem], target: Target, budget: float | None) -> list[Composed]:
     """The composition of each layer. budget: seconds of search for each that no search has measured yet."""
     backend, console = backend_of(target), terminal()
-    rank_first(backend, map(backend.problem, layers.values()), console)
+    ranked.rank_first(backend, map(backend.problem, layers.values()), console)
     tune, composed = "measure" if budget else "model", []
     with counted(console) as progress:
         for done, (name, problem) in enumerate(layers.items()):

@@ -15,7 +15,6 @@ from search.commands import composition
 from search.commands.ending import ending
 from search.commands.options import (
     EVERY_ISA_HELP,
-    FAILURES,
     OUTPUT_HELP,
     check_target,
     dtype_help,
@@ -24,7 +23,7 @@ from search.commands.options import (
 )
 from search.commands.passes import known_pass, loops_text
 from search.commands.report import Report
-from search.commands.searching import add_output, add_search, check_searched, prepare, searched
+from search.commands.searching import add_output, add_search, check_searched, prepare, saved, searched
 from search.evaluator import backend_of, errors_of, target_of
 from search.evaluator.interface.protocol import TargetError
 from search.flow import ranked
@@ -139,12 +138,13 @@ def _finished(program: str, found: Found, options: argparse.Namespace) -> Report
 
 
 def _saved(found: Found, options: argparse.Namespace) -> tuple[tuple[Path, ...], str]:
-    """The files that --emit wrote, and why it wrote none: the report on a long search is printed all the same."""
-    try:
+    """The files that --emit wrote, and why it wrote none."""
+
+    def write() -> tuple[Path, ...]:
         with errors_of(options.target):
-            return found.backend.save(found.scheme, options.emit, options.name), ""
-    except FAILURES as error:
-        return (), str(error)
+            return found.backend.save(found.scheme, options.emit, options.name)
+
+    return saved(write)
 
 
 def _repeat(program: str, found: Found, options: argparse.Namespace) -> str:

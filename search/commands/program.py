@@ -10,13 +10,13 @@ from typing import Any
 
 from cpu.runtime.machine.host import host
 from cpu.runtime.options import Parser
-from cpu.runtime.output import INTERRUPTED, readers_may_leave, write
+from cpu.runtime.output import INTERRUPTED, readable, readers_may_leave, write
 from microkernels.tile.isa import isa_named, lacking
 from search.commands.ending import ending
 from search.commands.options import ISA_HELP, check_target, given, repeated
 from search.commands.passes import known_pass, listed
 from search.commands.program_report import ProgramReport, TwinReport
-from search.commands.searching import add_output, add_search, check_searched, prepare, searched
+from search.commands.searching import add_output, add_search, check_searched, prepare, saved, searched
 from search.evaluator import target_of
 from search.evaluator.cpu.programs import (
     PASS_NAMES,
@@ -58,6 +58,11 @@ def main(arguments: list[str] | None = None) -> int:
     report = _told_of_gpu(program, options, found) if options.target != "cpu" else _told(program, options)
     with readers_may_leave():
         write(report if isinstance(report, str) else json.dumps(report.as_json()) if options.json else report.as_text())
+    if isinstance(report, str):
+        return 0
+    if report.unsaved:
+        print(readable(report.unsaved), file=sys.stderr)
+        return 1
     return INTERRUPTED if isinstance(report, ProgramReport) and report.interrupted else 0
 
 
@@ -77,6 +82,7 @@ def _told(program: Sized, options: argparse.Namespace) -> ProgramReport | str:
     prepare(options)
     kernel, chosen = _kernel(program, target, options)
     inputs = random_inputs(program, options.seed)
+    emitted, unsaved = saved(lambda: kernel.save(options.emit, options.name)) if options.emit else ((), "")
     return ProgramReport(
         kernel=kernel,
         target=target,
@@ -88,7 +94,8 @@ def _told(program: Sized, options: argparse.Namespace) -> ProgramReport | str:
         lacking=() if options.isa else lacking(isa_named(target.isa), host().flags),
         explanation=tuple(explanation(program, target)) if options.explain else (),
         choice=chosen.explained() if options.explain and chosen else "",
-        emitted=kernel.save(options.emit, options.name) if options.emit else (),
+        emitted=emitted,
+        unsaved=unsaved,
     )
 
 
@@ -96,9 +103,14 @@ def _kernel(program: Sized, target: Target, options: argparse.Namespace) -> tupl
     """The kernel, and how the scheme of the product in it was found; None where all loops follow from rules."""
     around_anchor = anchored_for(program, target)
     if isinstance(around_anchor, str):
-        asked = "--scheme" if options.scheme else "--algorithm winograd" if options.algorithm == "winograd" else ""
-        if asked:
-            raise ProblemError(f"{asked} is for a product in the program, and all its loops follow from rules")
+        asked = {
+            "--scheme": options.scheme,
+            "--algorithm winograd": options.algorithm == "winograd",
+            "--cache cold": options.cache == "cold",
+            "--cluster": options.cluster,
+        }
+        for option in (option for option, given in asked.items() if given):
+            raise ProblemError(f"{option} is for a product in the program, and all its loops follow from rules")
         return build(program, target), None
     found = searched(around_anchor.stores.problem, target_of_anchor(around_anchor, target), options)
     if found.tried:
@@ -118,8 +130,8 @@ def _told_of_gpu(program: Sized, options: argparse.Namespace, found: frozenset[s
 
         return _listed(program, gpu_loops_after(program), GPU_PASS_NAMES, options.show_passes)
     prepare(options)
-    emitted = kernel.save(options.emit) if options.emit else ()
-    return TwinReport(kernel, options.target, definition_error(kernel, options.seed), emitted)
+    emitted, unsaved = saved(lambda: kernel.save(options.emit)) if options.emit else ((), "")
+    return TwinReport(kernel, options.target, definition_error(kernel, options.seed), emitted, unsaved)
 
 
 def _repeat(program: Sized, found: Found | None, options: argparse.Namespace) -> str:

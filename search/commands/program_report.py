@@ -28,6 +28,7 @@ class ProgramReport:
     found: how the scheme of the product in the program was chosen; None where all loops follow from rules. moved: the
     bytes of the arrays that a call takes and gives. lacking: what this CPU lacks of the widest instruction set, where
     none was asked for. explanation: why the kernel has its loops, in sentences. choice: why the product has its scheme.
+    unsaved: why the kernel's files could not be written; empty where they were.
     """
 
     kernel: ProgramKernel
@@ -41,6 +42,7 @@ class ProgramReport:
     explanation: tuple[str, ...]
     choice: str
     emitted: tuple[Path, ...]
+    unsaved: str
 
     @property
     def interrupted(self) -> bool:
@@ -51,6 +53,8 @@ class ProgramReport:
     def remarks(self) -> list[str]:
         """What to know of the choice and of the time."""
         doubts, found = [], self.found
+        if self.target.cache == "cold":
+            doubts.append("the product's scheme is chosen for cold calls, and the time is of warm ones")
         if found and found.tried and found.timing and found.timing.disturbed:
             doubts.append(f"{found.scheme.problem}: {found.timing.disturbed}: {MARKED}")
         if self.timing.disturbed:
@@ -58,7 +62,10 @@ class ProgramReport:
         return doubts
 
     def as_json(self) -> dict[str, object]:
-        """One object, in seconds per call, with the names of `search.conv`; null where nothing was searched for."""
+        """One object, in seconds per warm call, with the names of `search.conv`; null where nothing was searched for.
+
+        chosen_for: whether the scheme was chosen for warm or cold calls.
+        """
         kernel, target, found, timing = self.kernel, self.target, self.found, self.timing
         details = found and found.backend.details(found.scheme)
         return {
@@ -89,7 +96,7 @@ class ProgramReport:
             "search_seconds": found and found.seconds,
             "listing_seconds": found and found.listing,
             "interrupted": self.interrupted,
-            "cache": target.cache,
+            "chosen_for": target.cache,
             "machine": target.machine,
             "isa": target.isa,
             "lacking": list(self.lacking),
@@ -141,12 +148,13 @@ class ProgramReport:
 
 @dataclass(frozen=True)
 class TwinReport:
-    """The report on a GPU's kernel, which the twin computed."""
+    """The report on a GPU's kernel, which the twin computed. unsaved: as for a CPU's."""
 
     kernel: TwinProgramKernel
     target: str
     error: Errors
     emitted: tuple[Path, ...]
+    unsaved: str
 
     def as_json(self) -> dict[str, object]:
         """One object; nothing was timed."""

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 from cpu.cluster.address import cluster
 from cpu.runtime.options import Parser
 from cpu.runtime.output import terminal
 from cpu.runtime.plural import plural
-from search.commands.options import c_name, folder, natural, seconds, whole
+from search.commands.options import FAILURES, c_name, folder, natural, seconds, whole
 from search.commands.passes import add_show_passes
 from search.commands.progress import shown
 from search.evaluator import backend_of
@@ -106,6 +108,14 @@ def prepare(options: argparse.Namespace) -> None:
         print(said, file=sys.stderr)
     if options.emit:
         writable(options.emit)
+
+
+def saved(write: Callable[[], tuple[Path, ...]]) -> tuple[tuple[Path, ...], str]:
+    """The files that --emit wrote, and why it wrote none: the report on a long search is printed all the same."""
+    try:
+        return write(), ""
+    except FAILURES as error:
+        return (), str(error)
 
 
 def searched(problem: Problem, target: Target, options: argparse.Namespace) -> Found:

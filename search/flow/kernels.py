@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,16 +32,12 @@ def kernel_for(
     target: Target,
     tune: str = "model",
     budget: float = DEFAULT_BUDGET,
-    doubtful: Callable[[str], None] = warned,
 ) -> CpuKernel | GpuKernel | TwinKernel:
-    """The kernel for any problem in the dtypes of a target, by an earlier choice or by a new search.
-
-    doubtful: is given a sentence where the choice is in doubt, since other programs ran while it was made.
-    """
+    """The kernel for any problem in the dtypes of a target, by an earlier choice or by a new search."""
     # The model's choice is taken unchecked. A measured choice passes the same last check as on the command line.
     found = find(problem, target, tune=tune, budget=budget, recall=True, verify=tune == "measure")
     if found.timing and found.timing.disturbed:
-        doubtful(f"{problem}: {found.timing.disturbed}: {MARKED if tune == 'measure' else UNSETTLED}")
+        warned(f"{problem}: {found.timing.disturbed}: {MARKED if tune == 'measure' else UNSETTLED}")
     if found.recalled:
         try:
             with errors_of(target.name):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from search.evaluator import target_of
 from search.evaluator.cpu.programs import ProgramKernel, anchored_for, around, build, target_of_anchor
 from search.flow.find import DEFAULT_BUDGET
-from search.flow.kernels import check_tuning, kernel_for, warned
-from search.tuner.target import TARGETS, Target, Wanted, check_meant
+from search.flow.kernels import check_tuning, kernel_for
+from search.tuner.target import TARGETS, Wanted, check_meant
 from tiling.problem import ProblemError
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read
@@ -68,13 +68,17 @@ def generate_program(
 
 
 def _program_kernel(program: Sized, target: str, options: Mapping[str, Any]) -> ProgramKernel | TwinProgramKernel:
-    """The kernel of a program on a kind of target."""
+    """The kernel of a program on a kind of target: around that of its anchor, where it has one, else by rules."""
     if target != "cpu":
         changed = [name for name, value in options.items() if value != _DEFAULTS[name]]
         check_meant(target if target in TARGETS else "cuda", changed, lambda name: f"{name} means nothing to a GPU")
         return gpu_program_kernel(program, target)
-    found = target_of("cpu", Wanted(isa=options["isa"], threads=options["threads"]))
-    return program_kernel(program, found, options["tune"], options["budget"])
+    here = target_of("cpu", Wanted(isa=options["isa"], threads=options["threads"]))
+    found = anchored_for(program, here)
+    if isinstance(found, str):
+        return build(program, here)
+    anchor: Any = kernel_for(found.stores.problem, target_of_anchor(found, here), options["tune"], options["budget"])
+    return around(program, found, anchor, here)
 
 
 def gpu_program_kernel(program: Sized, target: str) -> TwinProgramKernel:
@@ -89,17 +93,3 @@ def gpu_program_kernel(program: Sized, target: str) -> TwinProgramKernel:
     from search.evaluator.gpu.programs import TwinProgramKernel
 
     return TwinProgramKernel(program)
-
-
-def program_kernel(
-    program: Sized, target: Target, tune: str, budget: float, doubtful: Callable[[str], None] = warned
-) -> ProgramKernel:
-    """The kernel of a program: around that of its anchor, where it has one, else by rules.
-
-    doubtful: is given a sentence where the anchor's scheme is in doubt.
-    """
-    found = anchored_for(program, target)
-    if isinstance(found, str):
-        return build(program, target)
-    anchor: Any = kernel_for(found.stores.problem, target_of_anchor(found, target), tune, budget, doubtful)
-    return around(program, found, anchor, target)

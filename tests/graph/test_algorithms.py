@@ -60,7 +60,7 @@ def test_auto_takes_winograd_where_it_can_be_and_is_near_the_reference(winograd_
 def test_the_command_prints_the_error_beside_it(winograd_first, tmp_path, capsys, monkeypatch):
     from graph.compile import main
 
-    monkeypatch.setattr("graph.compile.rank_first", lambda *_: None)
+    monkeypatch.setattr("search.flow.ranked.rank_first", lambda *_: None)
 
     path = tmp_path / "net.onnx"
     path.write_bytes(shape_inference.infer_shapes(network()).SerializeToString())

@@ -38,7 +38,7 @@ def test_the_command_says_how_far_outputs_are_from_the_reference(tmp_path, capsy
     from graph.calls.compiled import CompiledModel
     from graph.compile import main
 
-    monkeypatch.setattr("graph.compile.rank_first", lambda *_: None)
+    monkeypatch.setattr("search.flow.ranked.rank_first", lambda *_: None)
     path = tmp_path / "net.onnx"
     path.write_bytes(residual_network().SerializeToString())
     words = [str(path), "--dim", "batch=2"]
@@ -60,7 +60,7 @@ def test_a_library_is_written_before_it_is_compared(tmp_path, capsys, monkeypatc
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("graph.compile.rank_first", lambda *_: None)
+    monkeypatch.setattr("search.flow.ranked.rank_first", lambda *_: None)
     monkeypatch.setattr("graph.check.reference_error", interrupted)
     path, folder = tmp_path / "net.onnx", tmp_path / "folder"
     path.write_bytes(residual_network().SerializeToString())
@@ -87,7 +87,7 @@ def test_the_commands_compile_and_run(tmp_path, capsys, monkeypatch):
     from graph.compile import main as compile_main
     from graph.run import main as run_main
 
-    monkeypatch.setattr("graph.compile.rank_first", lambda *_: None)
+    monkeypatch.setattr("search.flow.ranked.rank_first", lambda *_: None)
     path, folder = tmp_path / "net.onnx", tmp_path / "folder"
     path.write_bytes(residual_network().SerializeToString())
     assert compile_main([str(path), "--dim", "batch=1", "--emit", str(folder), "--json"]) == 0
@@ -129,7 +129,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_compiled(tmp
     def too_late(*_):
         raise AssertionError("the model is compiled first")
 
-    monkeypatch.setattr("graph.compile.rank_first", too_late)
+    monkeypatch.setattr("search.flow.ranked.rank_first", too_late)
     path = tmp_path / "net.onnx"
     path.write_bytes(residual_network().SerializeToString())
     assert compile_main([str(path), "--dim", "batch=1", "--emit", str(path / "inside")]) == 1

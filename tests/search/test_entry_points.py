@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pydoc
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ import pytest
 import graph
 import search
 from search.evaluator.gpu.cuda import _digest
-from tilewright_entry import LIBRARIES, OURS
+from tilewright_entry import LIBRARIES, OURS, importing
 from tilewright_entry import _formatted as formatted
 
 ROOT = Path(__file__).parents[2]
@@ -82,6 +84,19 @@ def commands() -> dict[str, str]:
     files = {path: path.read_text(encoding="utf-8") for package in OURS for path in (ROOT / package).glob("*.py")}
     started = {path.relative_to(ROOT): text for path, text in files.items() if '__name__ == "__main__"' in text}
     return {".".join(path.with_suffix("").parts).removesuffix(".__main__"): text for path, text in started.items()}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_garbage_is_looked_for_again_once_all_is_imported(fails):
+    try:
+        with suppress(ImportError), importing():
+            assert not gc.isenabled()
+            if fails:
+                raise ImportError
+        assert gc.isenabled()
+    finally:
+        gc.enable()
+        gc.unfreeze()
 
 
 def test_all_commands_start_in_one_way():
@@ -175,6 +190,7 @@ def test_a_warning_of_a_library_keeps_its_place():
 # What `pip install -e` puts behind Python's own search, so that any folder of the name is found before a package.
 EDITABLE = f"""
 import sys
+from contextlib import suppress
 from importlib.machinery import PathFinder
 
 class Editable:

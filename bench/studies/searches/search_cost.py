@@ -35,8 +35,8 @@ from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError
 from search.commands.options import seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
+from search.flow import ranked
 from search.flow.find import DEFAULT_TRIALS, find
-from search.flow.ranked import rank_first
 from tiling.machine import Timing
 from tiling.problem import Problem
 from tiling.text.shapes import chosen
@@ -207,7 +207,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"without {peer}: {why}", file=sys.stderr)
     if options.report:
         check_writable(options.report)
-    rank_first(backend, map(backend.problem, layers.values()), terminal())
+    ranked.rank_first(backend, map(backend.problem, layers.values()), terminal())
     with alone():
         for name, problem in layers.items():
             try:

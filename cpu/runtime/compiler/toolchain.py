@@ -127,7 +127,7 @@ def compile_shared(compiler: Compiler, source: str, output: Path, flags: tuple[s
 
 
 def compile_header(compiler: Compiler, source: str, output: Path, flags: tuple[str, ...], openmp: bool = False) -> None:
-    """Has gcc read the header `source` and write to ``output`` what it found, for compilations with the same flags.
+    """Precompiles the header `source` into ``output``, for compilations with the same flags.
 
     Raises as `compile_shared` does.
     """

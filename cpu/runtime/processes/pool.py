@@ -75,7 +75,7 @@ class Pool:
                     self.close()
 
     def worker(self, place: int) -> Worker:
-        """One of the workers, for calls between runs. The last, of place -1, has a child as soon as any has."""
+        """One of the workers, for calls between runs. The last, of place -1, is the first that a run takes."""
         return self._started()[place]
 
     def _started(self) -> list[Worker]:

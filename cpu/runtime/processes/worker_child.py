@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import gc
 import importlib
 import json
 import os
@@ -24,6 +23,7 @@ from typing import Any
 from cpu.runtime.compiler.cache_folder import CacheError
 from cpu.runtime.compiler.toolchain import CompileError, ToolchainError
 from cpu.runtime.machine.host import MachineError
+from tilewright_entry import importing
 
 _NAME = re.compile(r"([a-z][a-z0-9_]*)(?:\.[a-z][a-z0-9_]*)*:[a-z][a-zA-Z0-9_]*")
 _PR_SET_PDEATHSIG = 1
@@ -85,15 +85,10 @@ def _answer(request: bytes, packages: Iterable[str]) -> str:
 
 
 def _imported(name: str) -> ModuleType:
-    """A module. What it imports stays: looking through it for garbage again and again takes a tenth of the time."""
     if name in sys.modules:
         return sys.modules[name]
-    gc.disable()
-    try:
+    with importing():
         return importlib.import_module(name)
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def _limit_memory(wanted: int) -> None:

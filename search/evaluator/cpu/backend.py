@@ -308,8 +308,9 @@ class CpuEvaluator:
 
     def __init__(self, job: Callable[[AnyScheme], dict[str, Any]], environment: dict[str, str]) -> None:
         self._job = job
-        # They compile, and the last of them measures. The first one checks: it has not run what was only measured, so
-        # no such kernel has written into its memory.
+        # They compile, and the last of them measures: a kernel that spoils its memory unnoticed may cost a later
+        # candidate its measurement. The first one checks: what was only measured has not run in it, so no such kernel
+        # has written into its memory.
         self._workers = Pool(max(2, host().cores), env=environment)
         self._peaks = Peaks()
 

@@ -31,7 +31,6 @@ from tiling.program.rewrite.anchored import Anchored, anchored
 
 __all__ = [
     "PASS_NAMES",
-    "AnchoredKernel",
     "ProgramKernel",
     "anchored_for",
     "around",

@@ -79,7 +79,10 @@ class Checker(Protocol):
         """Ends what the check needed."""
 
     def verify(self, scheme: AnyScheme, seconds: float, seed: int) -> Verdict:
-        """The last check, in a new process: small integers, reals of `seed`, and a timing. Raises CandidateError."""
+        """The last check: small integers, reals of `seed`, and a timing. Raises CandidateError.
+
+        No candidate was measured before in the process that checks, and none failed there.
+        """
 
 
 class Evaluator(Checker, Protocol):

@@ -92,7 +92,7 @@ def test_passes_keep_the_meaning_of_sums_that_cores_share(layout):
         # Cursors move once a step: with steps left out they prefetch other lines.
         (conv2d(c=1, h=7, w=8, k=8, r=2, s=2, stride=(7, 2), dilation=(1, 5), padding=((1, 1), (3, 0))),
          "R(k) T(w,3) T(h,2) S(y) T(r,2) T(s,2) V(k,4)"),
-        # Every fourth channel asks for x, all of them for weights.
+        # Every fourth channel prefetches x, all of them for weights.
         (conv2d(n=3, c=5, h=5, w=2, k=4, r=1, s=4, stride=(7, 3), padding=(0, (3, 0))),
          "R(h) L(n, 1x1 + 1x1 + 1x1) S(y) T(s,4) T(c,5) U(n,λ) V(k,4)"),
         # Sums of parts lie in memory that the kernel makes.

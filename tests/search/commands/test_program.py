@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import search
+from cpu.kernel.export import ExportError
 from cpu.reference.programs import evaluate
 from cpu.runtime.machine.host import host
 from search.evaluator.cpu.programs import PASS_NAMES
@@ -87,6 +88,16 @@ def test_json_and_files(capsys, tmp_path):
     assert y.tolist() == (x + 1).tolist() and "int add_one(" in (tmp_path / "add_one.h").read_text()
 
 
+def test_the_report_is_printed_where_saving_fails(capsys, monkeypatch, tmp_path):
+    def save(*_):
+        raise ExportError("full")
+
+    monkeypatch.setattr("cpu.kernel.program.ProgramKernel.save", save)
+    assert main(["y[i] = x[i] + 1", "--shape", "i=10", "--isa", "portable", "--json", "--emit", str(tmp_path)]) == 1
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["emitted"] == [] and printed.err == "full\n"
+
+
 def test_passes_are_shown(capsys, tmp_path):
     (tmp_path / "text").write_text("y[i] = x[i] * 2\n")
     assert main([f"@{tmp_path / 'text'}", "--shape", "i=100", "--show-passes"]) == 0
@@ -144,6 +155,8 @@ def test_a_runtime_extent(capsys):
         (["y[i] = x[i]", "--shape", "i=2", "--outputs", ","], "--outputs ',' names no array: write one, or several"),
         (["y[i] = x[i]", "--shape", "i=2", "--scheme", "V(k,8)"], "--scheme is for a product in the program"),
         (["y[i] = x[i]", "--shape", "i=2", "--algorithm", "winograd"], "--algorithm winograd is for a product in the"),
+        (["y[i] = x[i]", "--shape", "i=2", "--cache", "cold"], "--cache cold is for a product in the program"),
+        (["y[i] = x[i]", "--shape", "i=2", "--cluster", "a:1"], "--cluster is for a product in the program"),
         (["y[i] = x[i]", "--shape", "i=2", "--cluster", "a:1", "--model-only"], "--cluster has other computers try"),
         (
             ["y[i] = x[i]", "--shape", "i=2", "--target", "cuda-twin", "--threads", "2"],
@@ -236,12 +249,15 @@ def test_a_program_is_a_text(text):
         search.generate_program(text)
 
 
-def test_an_anchor_from_the_command_line(capsys):
+def test_an_anchor_from_the_command_line(capsys, monkeypatch):
     text = "y[i,j] = sum[k] a[i,k] * b[k,j]; z[i,j] = relu(y[i,j] + v[j]); s[i] = max[j] z[i,j]"
-    shape = ["--shape", "i=128,j=96,k=192"]
-    assert main([text, *shape, "--explain", "--json"]) == 0
+    shape = ["--shape", "i=128,j=96,k=192", "--isa", "portable"]
+    monkeypatch.setattr("search.flow.ranked.rank_first", lambda *_: None)
+    assert main([text, *shape, "--model-only", "--cache", "cold", "--explain", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["scheme"] and facts["error"]["s"] < 1e-5
+    assert facts["ranked"] > 1 and facts["trials"] == 0 and "predicted" in facts["choice"]
+    assert facts["chosen_for"] == "cold" and "the time is of warm ones" in facts["remarks"][0]
     assert facts["explanation"][:4] == [
         "y is the anchor: matmul m=128,n=96,k=192",
         "the stores of y compute z: relu(y+v[n])",

@@ -188,7 +188,7 @@ EPILOGUE_CASES = {
         fused(in_layout(GROUPED, "nchw"), "silu(y + b)"),
         CASES["groups and accumulated"][1],
     ),
-    "pixels, then arrays channels first": (
+    "pixels, then arrays of images": (
         pointwise2d(fused(FLATTENED.original, "relu(y + b) * t[h,w] + z - s[n,h,w]")),
         CASES["pixels, accumulated"][1],
     ),

@@ -78,24 +78,24 @@ def built(model: CompiledModel, folder: Path, flags: Sequence[str] = (), beside:
     given = f"CFLAGS={' '.join(('-O2', '-Wall', '-Wextra', '-Werror', *UNUSED, *flags, '-I.'))}"
     make = ["make", "-s", "-j2", given, "example"]
     if find_compiler().kind == "gcc":
-        _read_ahead(folder, make)
+        _precompile_header(folder, make)
     ended = subprocess.run(make, cwd=folder, capture_output=True, text=True, timeout=SECONDS)
     assert ended.returncode == 0, ended.stderr[:4000]
     return folder / "example"
 
 
-def _read_ahead(folder: Path, make: list[str]) -> None:
-    """Has gcc read the header of intrinsics once for all kernels that `make` compiles with the same flags: most of the
+def _precompile_header(folder: Path, make: list[str]) -> None:
+    """Precompiles the header of intrinsics once for all kernels that `make` compiles with the same flags: most of the
     time of each.
     """
-    header, ahead = folder / "ahead.h", folder / "immintrin.h.gch"  # gcc tries each file of such a folder
+    header, headers = folder / "intrinsics.h", folder / "immintrin.h.gch"  # gcc tries each file of such a folder
     header.write_text("#include <immintrin.h>\n")
-    ahead.mkdir()
+    headers.mkdir()
     shown = subprocess.run([*make, "--dry-run"], cwd=folder, capture_output=True, text=True, check=True).stdout
     # Lines such as `cc -O2 … -c kernel.c -o kernel.o`.
     compilers = {tuple(line.split()[:-4]) for line in shown.splitlines() if " -c " in line and " -m" in line}
     for number, compiler in enumerate(sorted(compilers)):
-        command = [*compiler, "-x", "c-header", header.name, "-o", f"{ahead.name}/{number}"]
+        command = [*compiler, "-x", "c-header", header.name, "-o", f"{headers.name}/{number}"]
         subprocess.run(command, cwd=folder, check=True, timeout=SECONDS)
 
 

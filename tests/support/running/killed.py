@@ -192,7 +192,7 @@ def killed_run(place: Site, moment: Callable[[subprocess.Popen], None], number: 
 
 
 def check_doubts(place: Site) -> None:
-    """What a resumed ranking looks at again is only what fell short of its shape, or is impossible."""
+    """What a resumed ranking measures again is only what fell short of its shape, or is impossible."""
     unsettled = place.query("SELECT kernel, score FROM microkernels WHERE stale AND reason IS NULL")
     assert all(not DOUBTFUL * estimate(parse(name)) <= score <= IMPOSSIBLE for name, score in unsettled)
 

@@ -196,7 +196,14 @@ def test_a_layer_is_meant_that_a_long_list_leaves_out():
     assert "no layer 'PP17' (did you mean P17 or " in named and "…" in shown and "P17" not in shown.split()
 
 
-@pytest.mark.parametrize("text, meant", [("yolo9OO0:Y4", "(did you mean yolo9000?)"), ("kernels:Y4", "'kernels';")])
+@pytest.mark.parametrize(
+    "text, meant",
+    [
+        ("yolo9OO0:Y4", "(did you mean yolo9000?)"),
+        ("yolo900:Y4", "(did you mean yolo9000 or "),
+        ("kernels:Y4", "'kernels';"),
+    ],
+)
 def test_every_suite_is_named_where_there_is_no_such_one(text, meant):
     with pytest.raises(ShapeError) as raised:
         parse_shape(text)

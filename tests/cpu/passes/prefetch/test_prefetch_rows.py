@@ -64,7 +64,7 @@ def test_more_lines_than_steps_are_left_alone():
 
 
 def planned(text: str, n: int, in_turn: int):
-    """What the one tile of a product asks for, with its limits as they are: 16 KB of x."""
+    """What the one tile of a product prefetches, with its limits as they are: 16 KB of x."""
     (plan,) = plan_prefetches(parse(matmul(m=256, n=n, k=16), text), in_turn=in_turn)
     return plan.next_rows
 
