@@ -257,8 +257,9 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
     Pass("interleave rows", lambda kernel, facts: interleave_rows(kernel, facts.isa.registers)),
     Pass("bind tasks", lambda kernel, facts: bind_tasks(kernel, facts.threads)),
     Pass("bound loops", lambda kernel, facts: bound_loops(kernel, facts.isa.lanes)),
-    Pass("bound windows", lambda kernel, facts: bound_windows(kernel)),
     Pass("peel tails", lambda kernel, facts: peel_tails(kernel)),
+    # Behind the tails: a loop of whole vectors is cut, not one that says where its last vector begins.
+    Pass("bound windows", lambda kernel, facts: bound_windows(kernel)),
     Pass("claim lines", lambda kernel, facts: claim_lines(kernel)),
     Pass(
         "prefetch next rows",

@@ -71,22 +71,25 @@ def _parts(loop: For, ranges: Mapping[str, Range]) -> Body:
     last = min(stop, start + -(-(last - start) // loop.step) * loop.step)
     if (first, last) == (start, stop) or last - first < LEAST * loop.step:
         return (loop,)
-    here = {**known, loop.name: (first, last - 1)}
+    here = {**known, loop.name: (first, range(first, last, loop.step)[-1])}
     middle = replace(loop, start=constant(first), stop=constant(last), body=settled(loop.body, here))
     before, after = replace(loop, stop=constant(first)), replace(loop, start=constant(last))
     return tuple(part for part in (before, middle, after) if part.start != part.stop)
 
 
 def _ranges(body: Body, ranges: Mapping[str, Range]) -> dict[str, Range]:
-    """The variables of the loops in a block, each with its bounds, where these are known."""
+    """The variables of the loops in a block, each with its bounds, where these are known of all its loops."""
     found: dict[str, Range] = {}
+    unknown: set[str] = set()
     for loop in (s for s in walk(body) if isinstance(s, For)):
-        known = {**ranges, **found}
+        known = {name: bounds for name, bounds in {**ranges, **found}.items() if name not in unknown}
         if set((*loop.start.names(), *loop.stop.names())) <= set(known):
             first, last = loop.start.within(known)[0], max(loop.start.within(known)[0], loop.stop.within(known)[1] - 1)
             before = found.get(loop.name, (first, last))
             found[loop.name] = min(first, before[0]), max(last, before[1])
-    return found
+        else:
+            unknown.add(loop.name)
+    return {name: bounds for name, bounds in found.items() if name not in unknown}
 
 
 def _tests(body: Body) -> Iterator[Inside]:
@@ -110,11 +113,12 @@ def _bounded(body: Body) -> Body:
 def _taps(loop: For) -> For:
     """A loop over taps without those on padding."""
     inside = [s for s in walk(loop.body) if not isinstance(s, For)]
-    own = {"lane", *(s.name for s in walk(loop.body) if isinstance(s, For))}
+    own = {"lane", loop.name, *(s.name for s in walk(loop.body) if isinstance(s, For))}
     if loop.kind != "serial" or loop.step != 1 or loop.limit is not None or not inside:
         return loop
     for test in dict.fromkeys(_tests(loop.body)):
-        of_window = test.index.coefficient(loop.name) > 0 and own.isdisjoint(test.index.names())
+        step = test.index.coefficient(loop.name)
+        of_window = step > 0 and own.isdisjoint((test.index - variable(loop.name) * step).names())
         if of_window and all(_is_idle_without(statement, test) for statement in inside):
             begin, end = tap_bounds(loop, test)
             body = tuple(with_values(statement, partial(_without, test=test)) for statement in loop.body)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
 
+from cpu.passes.forms import program_forms
 from cpu.reference.programs import evaluate
+from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from tests.support.programs.programs import after, inputs_of, interpreted, lines
+from tiling.loops.language import For
+from tiling.loops.walk import walk
 from tiling.program.infer import sized
 from tiling.program.read import read
 
@@ -41,10 +46,39 @@ def test_windows_keep_their_values(text, shape, extents, threads, monkeypatch):
     np.testing.assert_array_equal(found, evaluate(program, arrays)["y"].astype(np.float32))
 
 
+@pytest.mark.parametrize("isa", [PORTABLE, AVX2, AVX512F])
+@pytest.mark.parametrize(
+    "text, shape, extents",
+    [
+        ("y[i] = sum[j] x[i,j-4] else 0", (3, 42), {"i": 3, "j": 42}),
+        ("y[i] = sum[j,r] x[i,j+r-1] else 0", (2, 73), {"i": 2, "j": 73, "r": 3}),
+        ("y[i,j] = sum[r] x[i,j+r-2] else 0", (2, 101), {"i": 2, "j": 101, "r": 5}),
+    ],
+)
+def test_a_loop_with_a_last_vector_that_is_no_whole_one_is_cut_once(text, shape, extents, isa):
+    """In each form, as tails are peeled beside: every element counts once."""
+    program = sized(read(text), extents, {"x": shape})
+    arrays = inputs_of(program, Random(3))
+    expected = evaluate(program, arrays)["y"]
+    for name, kernel in program_forms(program, isa, 1):
+        np.testing.assert_array_equal(interpreted(program, kernel, arrays)["y"], expected, err_msg=name)
+
+
+@pytest.mark.parametrize("index", ["h+r+r//2-1", "h+r+r%2-1"])
+def test_a_tap_that_a_part_of_its_index_names_too_keeps_its_test(index):
+    text = f"y[h,c] = max[r] x[{index},c] else -inf"
+    program = sized(read(text), {"h": 6, "c": 16, "r": 4}, {"x": (8, 16)})
+    arrays = inputs_of(program, Random(4))
+    kernel = after("bound windows", text, x=(8, 16), h=6, c=16, r=4)
+    np.testing.assert_array_equal(interpreted(program, kernel, arrays)["y"], evaluate(program, arrays)["y"])
+
+
 def test_lanes_along_a_window_are_cut_too():
     program = sized(read(LOCAL), {"r": 5, "j": 2048, "i": 2}, {"x": (2, 2048)})
     kernel = after("bound windows", LOCAL, x=(2, 2048), r=5, j=2048, i=2)
-    assert any(" if " not in line and "x[i, j + lane" in line for line in lines(kernel))
+    before, middle, behind = (s for s in walk(kernel.body) if isinstance(s, For) and s.name == "j")
+    shown = [lines(replace(kernel, body=(part,))) for part in (before, middle, behind)]
+    assert [any(" if " in line for line in part) for part in shown] == [True, False, True]
     arrays = inputs_of(program, Random(2))
     np.testing.assert_array_equal(interpreted(program, kernel, arrays)["y"], evaluate(program, arrays)["y"])
 
