@@ -11,8 +11,8 @@ import cpu.passes.program.interleave_rows as interleave_rows
 from cpu.passes.forms import program_forms
 from cpu.reference.programs import evaluate
 from microkernels.tile.isa import AVX2, AVX512F
-from tests.support.programs.programs import after, inputs_of, interpreted
-from tiling.loops.language import For, Store
+from tests.support.programs.programs import SOFTMAX, after, inputs_of, interpreted
+from tiling.loops.language import Alloc, For, Store
 from tiling.loops.walk import walk
 from tiling.program.infer import sized
 from tiling.program.read import read
@@ -57,6 +57,15 @@ def test_sums_by_two_are_exact(text, columns, monkeypatch):
 
 
 NORM = "m[i] = mean[j] x[i,j]; v[i] = mean[j] (x[i,j] - m[i]) * (x[i,j] - m[i]); y[i,j] = (x[i,j] - m[i]) * v[i]"
+
+
+@pytest.mark.parametrize("isa, sums", [(AVX2, 2), (AVX512F, 4)])
+def test_arrays_of_rows_in_step_are_no_sums(isa, sums):
+    """A softmax's second loop stores its exponentials too."""
+    kernel = dict(program_forms(sized(read(SOFTMAX), {}, {"x": (1536, 128)}), isa, 1))["interleave rows"]
+    registers = {s.buffer.name for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.memory == "registers"}
+    of_vectors = [name for name in registers if "lanes" in name]
+    assert len(of_vectors) == 2 * 4 * sums, sorted(of_vectors)
 
 
 @pytest.mark.parametrize("isa, sums", [(AVX2, 2), (AVX512F, 4)])
