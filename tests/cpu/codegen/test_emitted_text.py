@@ -42,7 +42,7 @@ GOLDENS = {
     ),
     "pointwise2d_composed_avx512f": (CASES["pixels, composed rows"], "avx512f", {}),
     "pointwise2d_panel_avx2": (CASES["pixels, a panel for a core's tasks"], "avx2", {"threads": 2}),
-    "pointwise2d_epilogue_avx2": (EPILOGUE_CASES["pixels, then arrays channels first"], "avx2", {}),
+    "pointwise2d_epilogue_avx2": (EPILOGUE_CASES["pixels, then arrays of images"], "avx2", {}),
     "matmul_composed_avx512f": (CASES["matrix product"], "avx512f", {}),
     "conv2d_winograd_avx2": (
         (fused(TAIL, "relu(y + b)"), "F(2x2,3x3) B(6,24) T(n,3) S(c) T(k,5) U(m,6) V(n,{v})"),

@@ -47,6 +47,15 @@ def test_loops_of_few_steps_over_taps_and_of_long_vectors_stay():
     assert loops(matmul(m=6, n=32, k=64), "S(c) T(k,64) U(m,6) U(n,2) V(n,16)", AVX512F) == []
 
 
+def test_18_multiplications_a_step_stand_three_together():
+    problem = conv2d(c=8, h=5, w=8, k=8, r=3, s=3)
+    assert ("c", 1, 3) in loops(problem, "R(n) R(h) S(y) T(r,3) T(c,8) U(s,3) U(w,6) V(k,8)")
+
+
+def test_a_loop_whose_steps_are_no_multiple_of_16_keeps_its_tests():
+    assert loops(matmul(m=96, n=2048, k=68), TILES.replace("T(k,64)", "T(k,68)")) == [("k", 1, 1)]
+
+
 def test_lines_that_come_more_often_than_every_16_steps_come_together():
     form = dict(forms_of(parse(matmul(m=12, n=2048, k=64), "T(n,128) T(m,2) S(c) T(k,64) U(m,6) U(n,2) V(n,8)"), AVX2))
     (part,) = [s for s in walk(form["unroll steps"].functions[0].body) if isinstance(s, For) and s.name == "k_part"]
