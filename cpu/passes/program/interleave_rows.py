@@ -105,9 +105,17 @@ def _with_fewer_sums(row: Body, most: int) -> Body:
     sums = (registers & {s.buffer for s in walk(loop.body) if isinstance(s, Store)} for loop in loops)
     pairs = _pairs(row)
     if not pairs or max(map(len, sums), default=0) <= most:
-        return row
+        return tuple(
+            with_blocks(s, lambda block: _with_fewer_sums(block, most)) if isinstance(s, Block) else s for s in row
+        )
     left = (s for s in row if not _begins(s, pairs) and _added(s) not in [(one, other) for other, one in pairs.items()])
-    return _with_fewer_sums(tuple(with_buffers(statement, pairs) for statement in left), most)
+    return _with_fewer_sums(tuple(_renamed(statement, pairs) for statement in left), most)
+
+
+def _renamed(statement: Statement, pairs: Mapping[str, str]) -> Statement:
+    """The statement with one register of each pair. Those that a block has anew have pairs of their own."""
+    own = {s.buffer.name for s in walk((statement,)) if isinstance(s, Alloc)} if isinstance(statement, Block) else set()
+    return with_buffers(statement, {name: one for name, one in pairs.items() if name not in own})
 
 
 def _pairs(row: Body) -> dict[str, str]:

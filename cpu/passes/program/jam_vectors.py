@@ -165,8 +165,6 @@ class Jammed:
 
     def of(self, statement: Statement) -> Statement:
         """The statement with the names and places of this copy."""
-        if isinstance(statement, Alloc):
-            return Alloc(replace(statement.buffer, name=self.name(statement.buffer.name)))
         (moved,) = substituted((with_values(statement, self.value),), self.indices)
         return self.named(moved)
 
@@ -176,6 +174,8 @@ class Jammed:
         return Register(self.name(part.name)) if isinstance(part, Register) else None
 
     def named(self, statement: Statement) -> Statement:
+        if isinstance(statement, Alloc):
+            return Alloc(replace(statement.buffer, name=self.name(statement.buffer.name)))
         if isinstance(statement, Store):
             return Store(self.name(statement.buffer), statement.at, statement.value)
         if isinstance(statement, (Let, Read)):

@@ -10,7 +10,7 @@ import pytest
 import cpu.passes.program.interleave_rows as interleave_rows
 from cpu.passes.forms import program_forms
 from cpu.reference.programs import evaluate
-from microkernels.tile.isa import AVX2, AVX512F
+from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from tests.support.programs.programs import SOFTMAX, after, inputs_of, interpreted
 from tiling.loops.language import Alloc, For, Store
 from tiling.loops.walk import walk
@@ -77,3 +77,18 @@ def test_sums_of_rows_in_step_take_half_of_the_registers(isa, sums):
     assert [len(each) for each in stored] == [4 * sums, 4 * sums, 1]
     arrays = inputs_of(program, Random(4))
     np.testing.assert_allclose(interpreted(program, kernel, arrays)["y"], evaluate(program, arrays)["y"], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "isa, columns, first", [(AVX2, 256, 128), (AVX2, 144, 16), (AVX512F, 160, 32), (PORTABLE, 64, 32)]
+)
+@pytest.mark.parametrize("reduction", ["sum", "max"])
+def test_a_row_of_two_parts_has_sums_for_each(isa, columns, first, reduction):
+    """The second part has registers of the same names in a block of its own."""
+    choice = f"where(j < {first}, x[i,j], z[i,j-{first}] else 0)"
+    text = f"m[i] = {reduction}[j] {choice}; v[i] = sum[j] x[i,j] * m[i]; y[i,j] = x[i,j] - v[i]"
+    program = sized(read(text), {}, {"x": (4, columns), "z": (4, columns - first)})
+    arrays = inputs_of(program, Random(5))
+    expected = evaluate(program, arrays)["y"]
+    for name, kernel in program_forms(program, isa, 1):
+        np.testing.assert_array_equal(interpreted(program, kernel, arrays)["y"], expected, err_msg=name)
