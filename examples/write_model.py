@@ -18,5 +18,8 @@ nodes = [
 x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 32, 32])
 y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 16, 1, 1])
 graph = helper.make_graph(nodes, "small", [x], [y], [numpy_helper.from_array(weights, "w")])
-save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), file)
+try:
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), file)
+except OSError as error:
+    sys.exit(f"{file} cannot be written: {error.strerror}")
 print(f"wrote {file}")

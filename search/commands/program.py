@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from search.evaluator.cpu.programs import (
     definition_error,
     explanation,
     loops_after,
+    measured,
     random_inputs,
     target_of_anchor,
 )
@@ -36,6 +38,7 @@ from search.tuner.target import TARGETS, Target, Wanted
 from tiling.problem import ProblemError
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read
+from tiling.text.shapes import canonical
 
 NAME = "python -m search.program"
 MEASURE_SECONDS = 0.2  # the time of all samples of the chosen kernel
@@ -88,7 +91,7 @@ def _told(program: Sized, options: argparse.Namespace) -> ProgramReport | str:
         target=target,
         found=chosen,
         error=definition_error(kernel, options.seed),
-        timing=kernel.measure(inputs, MEASURE_SECONDS),
+        timing=measured(kernel, inputs, MEASURE_SECONDS),
         moved=sum(array.nbytes for array in (*inputs, *kernel.empty())),
         repeat=_repeat(program, chosen, options),
         lacking=() if options.isa else lacking(isa_named(target.isa), host().flags),
@@ -110,7 +113,7 @@ def _kernel(program: Sized, target: Target, options: argparse.Namespace) -> tupl
             "--cluster": options.cluster,
         }
         for option in (option for option, given in asked.items() if given):
-            raise ProblemError(f"{option} is for a product in the program, and all its loops follow from rules")
+            raise ProblemError(f"{option} is for a product, and the program has none: all its loops follow from rules")
         return build(program, target), None
     found = searched(around_anchor.stores.problem, target_of_anchor(around_anchor, target), options)
     if found.tried:
@@ -152,7 +155,12 @@ def _loops(program: Sized, target: Target, wanted: str) -> str:
     """What `--show-passes` prints: the loops after each pass, or after one."""
     found = anchored_for(program, target)
     if not isinstance(found, str):
-        raise ProblemError(f"--show-passes: the loops of the anchor are those of {found.stores.problem}: ask for these")
+        problem = found.stores.problem
+        command = ["-m", f"search.{'matmul' if problem.op == 'matmul' else 'conv'}", "--shape", canonical(problem)]
+        raise ProblemError(
+            f"--show-passes: the loops of the anchor are those of {problem}: "
+            f"{shlex.join(['python', *command, '--show-passes'])} shows them"
+        )
     return _listed(program, loops_after(program, target), PASS_NAMES, wanted)
 
 

@@ -131,13 +131,18 @@ class ProgramReport:
         lines += [
             ("machine", f"{self.target.machine}, {self.target.isa}, {self._threads()}"),
             ("check", self.check),
-            ("time", f"{1e6 * self.timing.seconds:.3g} µs, warm: {rate}"),
+            ("time", f"{self._time()}, warm: {rate}"),
             ("repeat with", self.repeat),
             *(("remark", sentence) for sentence in self.remarks),
             *(("why", sentence) for sentence in self.explanation),
         ]
         text = _told(kernel.program.program, lines, self.emitted)
         return f"{text}\n\n{self.choice}" if self.choice else text
+
+    def _time(self) -> str:
+        timing = self.timing
+        samples = f"median of {plural(len(timing.samples), 'samples')}, spread {100 * timing.spread:.1f} %"
+        return f"{1e6 * timing.seconds:.3g} µs, {samples}"
 
     def _threads(self) -> str:
         on, wanted = plural(self.kernel.threads, "threads"), self.target.threads

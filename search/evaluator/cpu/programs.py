@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any, Protocol
 
@@ -11,7 +12,7 @@ from cpu.codegen.program.emit import ProgramSource, emit
 from cpu.codegen.program.explain import explained
 from cpu.codegen.program.names import with_c_names
 from cpu.kernel.anchored import AnchoredKernel
-from cpu.kernel.callable import Kernel
+from cpu.kernel.callable import Kernel, quietly
 from cpu.kernel.program import ProgramKernel, build_program
 from cpu.kernel.random_inputs import random_inputs
 from cpu.passes.forms import program_forms
@@ -26,6 +27,7 @@ from tiling.arguments import ArgumentError
 from tiling.dtypes.formats import FLOATS
 from tiling.loops.listing import listing
 from tiling.loops.passes import names
+from tiling.machine import Timing
 from tiling.program.infer import Array, Sized
 from tiling.program.rewrite.anchored import Anchored, anchored
 
@@ -38,6 +40,7 @@ __all__ = [
     "definition_error",
     "explanation",
     "loops_after",
+    "measured",
     "random_inputs",
     "target_of_anchor",
     "text_of",
@@ -120,6 +123,11 @@ def explanation(program: Sized, target: Target) -> list[str]:
             sentences.append(f"{names} by rules, {when} the anchor")
             sentences += explained(part, isa, target.threads)
     return sentences
+
+
+def measured(kernel: ProgramKernel, inputs: Sequence[np.ndarray], seconds: float) -> Timing:
+    """The time of a warm call, tried again while other programs disturb it. seconds: the time of all samples."""
+    return quietly(lambda: kernel.measure(inputs, seconds), kernel.threads)
 
 
 def definition_error(kernel: Checked, seed: int) -> dict[str, float] | str:

@@ -20,6 +20,7 @@ from cpu.runtime.machine.host import host
 from search.evaluator.cpu.programs import PASS_NAMES
 from search.program import main
 from tests.support.programs.programs import SOFTMAX
+from tiling.machine import Timing
 from tiling.problem import ProblemError
 from tiling.program.infer import sized
 from tiling.program.operators import program_of
@@ -118,6 +119,13 @@ def test_loops_are_shown_of_an_instruction_set_that_this_cpu_does_not_run(capsys
     assert "this CPU does not run avx512f: it lacks " in capsys.readouterr().err
 
 
+def test_a_time_in_doubt_is_told(capsys, monkeypatch):
+    busy = Timing((1.0,), 1.0, "busy")
+    monkeypatch.setattr("search.commands.program.measured", lambda *_: busy)
+    assert main(["y[i] = x[i] + 1", "--shape", "i=10", "--isa", "portable"]) == 0
+    assert "\nremark       busy: the time is in doubt" in capsys.readouterr().out
+
+
 def test_a_runtime_extent(capsys):
     assert main([SOFTMAX, "--shape", "i<=64,j=100", "--isa", "portable"]) == 0
     printed = capsys.readouterr().out
@@ -153,10 +161,13 @@ def test_a_runtime_extent(capsys):
         (["y[i] = x[i]", "--shape", "i=2", "--dtype", "f8"], "f8"),
         (["y[i] = x[i]", "--shape", "i=2", "--isa", "mmx"], "mmx"),
         (["y[i] = x[i]", "--shape", "i=2", "--outputs", ","], "--outputs ',' names no array: write one, or several"),
-        (["y[i] = x[i]", "--shape", "i=2", "--scheme", "V(k,8)"], "--scheme is for a product in the program"),
-        (["y[i] = x[i]", "--shape", "i=2", "--algorithm", "winograd"], "--algorithm winograd is for a product in the"),
-        (["y[i] = x[i]", "--shape", "i=2", "--cache", "cold"], "--cache cold is for a product in the program"),
-        (["y[i] = x[i]", "--shape", "i=2", "--cluster", "a:1"], "--cluster is for a product in the program"),
+        (
+            ["y[i] = x[i]", "--shape", "i=2", "--scheme", "V(k,8)"],
+            "--scheme is for a product, and the program has",
+        ),
+        (["y[i] = x[i]", "--shape", "i=2", "--algorithm", "winograd"], "--algorithm winograd is for a product, and"),
+        (["y[i] = x[i]", "--shape", "i=2", "--cache", "cold"], "--cache cold is for a product, and"),
+        (["y[i] = x[i]", "--shape", "i=2", "--cluster", "a:1"], "--cluster is for a product, and"),
         (["y[i] = x[i]", "--shape", "i=2", "--cluster", "a:1", "--model-only"], "--cluster has other computers try"),
         (
             ["y[i] = x[i]", "--shape", "i=2", "--target", "cuda-twin", "--threads", "2"],
@@ -265,7 +276,9 @@ def test_an_anchor_from_the_command_line(capsys, monkeypatch):
         "s by rules, after the anchor",
     ]
     assert main([text, *shape, "--show-passes"]) == 2
-    assert "the loops of the anchor are those of matmul m=128,n=96,k=192" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "the loops of the anchor are those of matmul m=128,n=96,k=192" in told
+    assert "python -m search.matmul --shape 'm=128,n=96,k=192,epilogue=relu(y+v[n])' --show-passes shows them" in told
 
 
 @pytest.mark.slow
