@@ -47,8 +47,8 @@ MOST_IN_CACHE = 1 << 21
 # sums over two arrays up to 2 %, and sums of rows of 768 that L2 holds 9 to 47 %.
 STREAMS = 2
 # The share of the registers for sums of rows in step; what would not fit goes to memory and back at each step. With two
-# sums a row in place of four, a Zen 3 with AVX2 takes 0.94 of the time for a softmax of 1536 x 128, 0.96 and 0.95 for
-# layer norms of 128 and 512 x 768. With one, where an addition waits for the one before it: 0.93, 1.03 and 1.02.
+# sums a row in place of four, a Zen 3 with AVX2 takes 0.96 of the time for a softmax of 1536 x 128, 1.02 and 1.00 for
+# layer norms of 128 and 512 x 768 (0.96 and 0.95 in a quieter hour). With one an addition waits for the one before it.
 OF_SUMS = 0.5
 # What the lanes of sums are combined by.
 REDUCTIONS = frozenset({"add", "mul", "max", "min"})
