@@ -24,13 +24,12 @@ from cpu.passes.program.split_ranges import settled
 from tiling.loops.index import Range, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Apply, Body, Choose, For, Inside, Load, Number, Operand, Statement, Store
-from tiling.loops.meaning.functions import neutral
+from tiling.loops.meaning.functions import REDUCTIONS, neutral
 from tiling.loops.rewrite import operands_of, parts_of, with_values
 from tiling.loops.walk import walk, with_blocks
 
 # The least iterations in the middle of a loop that is cut. With fewer, tests at the edges take most of the time.
 LEAST = 2
-REDUCTIONS = frozenset({"add", "max", "min"})
 
 
 def bound_windows(kernel: Kernel) -> Kernel:
@@ -46,8 +45,7 @@ def _cut(body: Body, ranges: Mapping[str, Range]) -> Body:
     for statement in body:
         inside = with_blocks(statement, lambda block: _cut(block, ranges))
         # Loops outside of one that was cut keep their tests: their edges would be cut again for each of its parts.
-        whole = inside == statement and isinstance(inside, For)
-        found += _parts(inside, ranges) if whole and isinstance(inside, For) else (inside,)
+        found += _parts(inside, ranges) if isinstance(inside, For) and inside == statement else (inside,)
     return tuple(found)
 
 

@@ -26,6 +26,7 @@ from tiling.loops.facts.nests import independent
 from tiling.loops.index import LANE, ZERO, Range
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Apply, Block, Body, For, Invoke, Let, Load, Number, Read, Statement, Store
+from tiling.loops.meaning.functions import REDUCTIONS
 from tiling.loops.rewrite import conditions_of, operands_of, parts_of, with_buffers
 from tiling.loops.walk import walk, with_blocks
 
@@ -50,8 +51,6 @@ STREAMS = 2
 # sums a row in place of four, a Zen 3 with AVX2 takes 0.96 of the time for a softmax of 1536 x 128, 1.02 and 1.00 for
 # layer norms of 128 and 512 x 768 (0.96 and 0.95 in a quieter hour). With one an addition waits for the one before it.
 OF_SUMS = 0.5
-# What the lanes of sums are combined by.
-REDUCTIONS = frozenset({"add", "mul", "max", "min"})
 
 
 def interleave_rows(kernel: Kernel, registers: int) -> Kernel:

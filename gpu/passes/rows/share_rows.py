@@ -38,11 +38,10 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.meaning.functions import neutral
+from tiling.loops.meaning.functions import REDUCTIONS, neutral
 from tiling.loops.rewrite import with_own_values
 from tiling.loops.walk import walk, with_blocks
 
-COMBINED = frozenset({"add", "mul", "max", "min", "or", "and"})  # in any order, up to the rounding of floats
 # Statements that a thread may run too: they give nothing to other threads.
 _PLAIN = (For, If, Alloc, Store, Let, Read, Define, Do)
 # About how many points of a row a thread of a block has, so that work that all threads repeat costs little.
@@ -188,7 +187,7 @@ def _sums(body: Body) -> dict[str, str]:
         loads = list(loads_of(statement))
         if isinstance(statement, Store) and statement.buffer not in own:
             before, value = Load(statement.buffer, statement.at), statement.value
-            whole = isinstance(value, Apply) and value.function in COMBINED and value.arguments[0] == before
+            whole = isinstance(value, Apply) and value.function in REDUCTIONS and value.arguments[0] == before
             if not whole or statement.at != (ZERO,) or statement.buffer in found:
                 return {}
             assert isinstance(value, Apply)

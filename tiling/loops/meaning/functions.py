@@ -294,6 +294,11 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
 PRODUCTS = frozenset({"mul", "dot_bf16", "dot_int8"})
 
 
+# What reductions take one more value in by. They take values in any order, but for the rounding of floats, and each has
+# a neutral number.
+REDUCTIONS = frozenset({"add", "mul", "max", "min", "and", "or"})
+
+
 def neutral(function: str, dtype: str) -> float:
     """The neutral number of a function, with which sums, products, `max`, `min`, `or` and `and` begin."""
     if function not in ("max", "min"):
