@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import chain, count, groupby
 
 from cpu.passes.program.jam_vectors import Jammed, names_inside, together
 from cpu.passes.program.lanes.instructions import spread
@@ -96,18 +96,19 @@ class _Keeping:
             own = names_inside(statement.body)
             copies = [Jammed(statement.name, number, statement.step, own) for number in range(_trips(statement))]
             taps = substituted(together(statement.body, copies), {statement.name: statement.start})
+            numbers = count()  # of the taps, so that no two have one name
             runs = [(name, list(run)) for name, run in groupby(taps, _maximum)]
-            tested = (self.tested(name, run) if name in names else run for name, run in runs)
+            tested = (self.tested(name, run, numbers) if name in names else run for name, run in runs)
             found.append(Block("", tuple(chain.from_iterable(tested))))
         return tuple(found)
 
-    def tested(self, name: str, steps: list[Statement]) -> Iterator[Statement]:
-        """Steps of one maximum without tests, behind a test for every two of them.
+    def tested(self, name: str, steps: list[Statement], numbers: Iterator[int]) -> Iterator[Statement]:
+        """Steps of one maximum without tests, behind a test for every two of them. numbers: for the names of taps.
 
         Tests come first: behind the steps gcc 12 would load each number again for them.
         """
         untested: list[tuple[str, Value]] = []
-        for number, step in enumerate(steps):
+        for step, number in zip(steps, numbers):
             assert isinstance(step, Store) and isinstance(step.value, Apply)
             value, given = step.value.arguments[0], f"{name}_tap_{number}"
             if not isinstance(value, Register):
