@@ -112,8 +112,10 @@ def _kernel(program: Sized, target: Target, options: argparse.Namespace) -> tupl
             "--cache cold": options.cache == "cold",
             "--cluster": options.cluster,
         }
-        for option in (option for option, given in asked.items() if given):
-            raise ProblemError(f"{option} is for a product, and the program has none: all its loops follow from rules")
+        if foreign := [option for option, given in asked.items() if given]:
+            raise ProblemError(
+                f"{foreign[0]} is for a product, and the program has none: all its loops follow from rules"
+            )
         return build(program, target), None
     found = searched(around_anchor.stores.problem, target_of_anchor(around_anchor, target), options)
     if found.tried:

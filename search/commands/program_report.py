@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cpu.runtime.plural import plural
 from cpu.runtime.version import VERSION
@@ -13,6 +13,7 @@ from search.evaluator.cpu.programs import ProgramKernel
 from search.flow.find import MARKED, Found
 from search.tuner.target import Target
 from tiling.machine import Timing
+from tiling.program.language import Program
 
 if TYPE_CHECKING:
     from search.evaluator.gpu.programs import TwinProgramKernel
@@ -145,10 +146,8 @@ class ProgramReport:
         return f"{1e6 * timing.seconds:.3g} µs, {samples}"
 
     def _threads(self) -> str:
-        on, wanted = plural(self.kernel.threads, "threads"), self.target.threads
-        return (
-            on if self.kernel.threads == wanted else f"{on}, of {wanted} asked for: there is too little to do for more"
-        )
+        few = f", of {self.target.threads} asked for: there is too little to do for more"
+        return plural(self.kernel.threads, "threads") + few * (self.kernel.threads != self.target.threads)
 
 
 @dataclass(frozen=True)
@@ -181,10 +180,8 @@ class TwinReport:
         lines = []
         for number, each in enumerate(self.kernel.emitted.launches):
             shared = f", {each.shared_bytes} bytes of shared memory" * (each.shared_bytes > 16)
-            blocks: Any = str(each.grid)
-            lines.append(
-                (f"launch {number}", f"{plural(blocks, 'blocks')} of {plural(each.threads, 'threads')}{shared}")
-            )
+            blocks = "1 block" if str(each.grid) == "1" else f"{each.grid} blocks"  # a grid may depend on extents
+            lines.append((f"launch {number}", f"{blocks} of {plural(each.threads, 'threads')}{shared}"))
         lines.append(("check", _checked(self.error, "on the twin, ")))
         return _told(self.kernel.program.program, lines, self.emitted)
 
@@ -196,7 +193,7 @@ def _checked(error: Errors, where: str) -> str:
     return f"error {where}against the definition in float64, of the largest value: {told}"
 
 
-def _told(program: Any, lines: list[tuple[str, str]], emitted: tuple[Path, ...]) -> str:
+def _told(program: Program, lines: list[tuple[str, str]], emitted: tuple[Path, ...]) -> str:
     """Statements, one a line, then facts."""
     facts = [*lines, *(("wrote", str(path)) for path in emitted)]
     return "\n".join([*str(program).split("; "), *(f"{name:<12} {value}" for name, value in facts)])

@@ -29,6 +29,11 @@ def test_show_passes_prints_one_of_them(capsys):
     assert "for warp in 0..4, warp:" in capsys.readouterr().out
 
 
+def test_the_report_counts_launches(capsys):
+    assert main(["y[i] = 2 * x[i]", "--shape", "i=100", "--target", "cuda-twin"]) == 0
+    assert "launch 0     1 block of " in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "more, words", [(["--threads", "2"], "--threads means nothing"), (["--show-passes", "x"], "no such pass")]
 )

@@ -17,6 +17,7 @@ import search
 from cpu.kernel.export import ExportError
 from cpu.reference.programs import evaluate
 from cpu.runtime.machine.host import host
+from search.commands.searching import searched
 from search.evaluator.cpu.programs import PASS_NAMES
 from search.program import main
 from tests.support.programs.programs import SOFTMAX
@@ -295,6 +296,14 @@ def test_a_search_for_an_anchor_is_kept_and_repeated(capsys):
     assert again["scheme"] == facts["scheme"] and again["trials"] == 0 and again["max_error"] == facts["max_error"]
     kernel = search.generate_program(text, i=128, j=96, k=192, isa="portable", tune="measure")
     assert kernel.scheme == facts["scheme"]  # the choice that the search kept
+
+
+def test_a_search_that_a_ctrl_c_ended_is_reported(capsys, monkeypatch):
+    monkeypatch.setattr("search.flow.ranked.rank_first", lambda *_: None)
+    monkeypatch.setattr("search.commands.program.searched", lambda *asked: replace(searched(*asked), interrupted=True))
+    text, shape = "y[i,j] = sum[k] a[i,k] * b[k,j]", ["--shape", "i=128,j=96,k=192", "--isa", "portable"]
+    assert main([text, *shape, "--model-only"]) == 130
+    assert "ended by Ctrl-C" in capsys.readouterr().out
 
 
 def test_standard_input_that_is_closed_is_told(monkeypatch, capsys):
