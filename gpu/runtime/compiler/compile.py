@@ -19,7 +19,12 @@ from gpu.runtime.compiler.device_layer import layer
 
 # Two warnings are off: 177, that a kernel does not call a function, since the functions for its dtype are defined
 # together; and 186, that an unsigned v < 0 is never true, since some functions are for every dtype.
-OPTIONS = ("--std=c++17", "-default-device", "--ptxas-options=-v", "--diag-suppress=177", "--diag-suppress=186")
+# Without --no-cache, an NVRTC of a machine with a driver keeps what it compiled in a cache of its own, and says nothing
+# of registers the second time.
+OPTIONS = (
+    *("--std=c++17", "-default-device", "--ptxas-options=-v", "--no-cache"),
+    *("--diag-suppress=177", "--diag-suppress=186"),
+)
 LEAST_ARCHITECTURE = 80  # cp.async, and mma.sync for bf16 and tf32
 HOPPER = "sm_90a"  # for wgmma; no other architecture has it, not even a newer one
 
