@@ -14,7 +14,7 @@ import numpy as np
 from cpu.kernel.arguments import aligned, aligned_empty, like, pointer
 from cpu.kernel.callable import Kernel, Packed, timed
 from cpu.kernel.export_program import save_anchored
-from cpu.kernel.program import ProgramKernel, checked_array
+from cpu.kernel.program import ProgramKernel, checked_array, inputs_of_call, outputs_of, outputs_of_call
 from cpu.runtime.machine.timer import time_calls
 from cpu.runtime.numbers import ELEMENTS
 from tiling.arguments import ArgumentError
@@ -32,7 +32,7 @@ class AnchoredKernel(ProgramKernel):
     ):
         self.program, self.found, self.anchor, self.before, self.after = program, found, anchor, before, after
         self.inputs = program.inputs
-        self.outputs = tuple(array for array in program.assigned if array.name in program.outputs)
+        self.outputs = outputs_of(program)
         self._timing: Timing | None = None
 
     def __reduce__(self) -> tuple[type[AnchoredKernel], tuple[object, ...]]:
@@ -75,7 +75,7 @@ class AnchoredKernel(ProgramKernel):
 
     def __call__(self, /, *arrays: object, out: object = None, **named: object) -> Any:
         """As `ProgramKernel`. The anchor's weights are packed in each call, unless they are what `pack` gave."""
-        given = self._inputs(arrays, named)
+        given = inputs_of_call(self.inputs, arrays, named)
         values: dict[str, Any] = {}
         weights = self.found.anchor.w.array
         for array, each in zip(self.inputs, given):
@@ -84,7 +84,7 @@ class AnchoredKernel(ProgramKernel):
             if isinstance(each, Packed):
                 self._check_read_once()
             values[array.name] = each if isinstance(each, Packed) else checked_array(each, array)
-        wanted = self.empty() if out is None else self._outputs(out)
+        wanted = self.empty() if out is None else outputs_of_call(self.outputs, out)
         written = [checked_array(y, a, "out") for y, a in zip(wanted, self.outputs)]
         if out is not None:
             plain = [pointer(value.data if isinstance(value, Packed) else value) for value in values.values()]

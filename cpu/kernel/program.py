@@ -65,7 +65,7 @@ class ProgramKernel:
         """
         self.program, self.emitted = program, source
         self.inputs = program.inputs
-        self.outputs = _outputs_of(program)
+        self.outputs = outputs_of(program)
         self._known: dict[tuple[object, ...], _Arrays] = {}
         self._always = None if program.runtime else _Arrays(self.inputs, self.outputs, ())
         arrays = ["const void *"] * len(self.inputs) + ["void *"] * len(self.outputs)
@@ -143,18 +143,18 @@ class ProgramKernel:
             if ended == 0:
                 return y
             if ended != NOT_AS_IT_SHOULD_BE:
-                raise self._outside()
+                raise outside_of(self.program)
         simple = not named and len(arrays) == len(self.inputs)
-        given = arrays if simple else self._inputs(arrays, named)
+        given = arrays if simple else inputs_of_call(self.inputs, arrays, named)
         here = self._always or self._arrays(given, out)
         read = [x if _is(x, *is_) else checked_array(x, a) for x, is_, a in zip(given, here.read, here.inputs)]
-        wanted = zip(here.empty() if out is None else self._outputs(out), here.written, here.outputs)
+        wanted = zip(here.empty() if out is None else outputs_of_call(self.outputs, out), here.written, here.outputs)
         written = [y if _is(y, *is_) else checked_array(y, a, "out") for y, is_, a in wanted]
         at_inputs, at_outputs = list(map(pointer, read)), list(map(pointer, written))
         if out is not None:
             self._apart(at_inputs, at_outputs, written)
         if self._run(*at_inputs, *at_outputs, *here.numbers):
-            raise self._outside()
+            raise outside_of(self.program)
         if out is not None:
             return out
         library = given[0] if given else None
@@ -185,7 +185,7 @@ class ProgramKernel:
             return self._always
         handed = list(zip(self.inputs, given))
         if out is not None:
-            handed += zip(self.outputs, self._outputs(out))
+            handed += zip(self.outputs, outputs_of_call(self.outputs, out))
         shapes = tuple(adopted(x, array.name, ELEMENTS[array.dtype]).shape for array, x in handed)
         if shapes not in self._known:
             if len(self._known) == MOST_SHAPES:
@@ -193,7 +193,7 @@ class ProgramKernel:
             arrays = [array for array, _ in handed]
             program = self.program.at(runtime_extents(self.program, arrays, shapes))
             numbers = tuple(program.extents[dim] for dim in self.program.runtime)
-            self._known[shapes] = _Arrays(program.inputs, _outputs_of(program), numbers)
+            self._known[shapes] = _Arrays(program.inputs, outputs_of(program), numbers)
         return self._known[shapes]
 
     def save(self, folder: str | os.PathLike[str], name: str | None = None) -> tuple[Path, ...]:
@@ -203,41 +203,6 @@ class ProgramKernel:
         """
         return save_program(self.program, self.emitted, folder, name)
 
-    def _inputs(self, arrays: Sequence[object], named: Mapping[str, object]) -> list[object]:
-        """The inputs in order."""
-        names = [array.name for array in self.inputs]
-        takes = f"the program takes {', '.join(names) or 'no arrays'}"
-        if len(arrays) > len(names):
-            raise ArgumentError(f"the call gives {plural(len(arrays), 'arrays')}, but {takes}; outputs go into out=…")
-        found = dict(zip(names, arrays))
-        for name, value in named.items():
-            if name in found:
-                raise ArgumentError(f"{name} is given twice")
-            if name not in names:
-                raise ArgumentError(f"there is no input {name}: {takes}")
-            found[name] = value
-        missing = [name for name in names if name not in found]
-        if missing:
-            raise ArgumentError(f"{missing[0]} is missing: {takes}")
-        return [found[name] for name in names]
-
-    def _outputs(self, out: object) -> list[object]:
-        if len(self.outputs) == 1 and not isinstance(out, dict):
-            return [out]
-        names = [array.name for array in self.outputs]
-        given = out if isinstance(out, dict) else {names[0]: out} if len(names) == 1 else {}
-        if set(given) != set(names):
-            raise ArgumentError(
-                f"out must be {'an array' if len(names) == 1 else 'a dict of arrays'} for {', '.join(names)}"
-            )
-        return [given[name] for name in names]
-
-    def _outside(self) -> ArgumentError:
-        return ArgumentError(
-            f"an index that the program reads from an array lies outside of the array that it is an index of: "
-            f"{self.program.program}"
-        )
-
     def _apart(self, inputs: list[Any], outputs: list[Any], written: list[np.ndarray]) -> None:
         if not all(array.flags.writeable for array in written):
             raise ArgumentError("out is read-only: pass an array that can be written")
@@ -246,8 +211,49 @@ class ProgramKernel:
                 raise ArgumentError("out overlaps another array: pass memory of its own")
 
 
-def _outputs_of(program: Sized) -> tuple[Array, ...]:
+def outputs_of(program: Sized) -> tuple[Array, ...]:
+    """The arrays that a kernel returns."""
     return tuple(array for array in program.assigned if array.name in program.outputs)
+
+
+def inputs_of_call(inputs: Sequence[Array], arrays: Sequence[object], named: Mapping[str, object]) -> list[object]:
+    """What a call gives for each input, in the order of the inputs. Raises ArgumentError."""
+    names = [array.name for array in inputs]
+    takes = f"the program takes {', '.join(names) or 'no arrays'}"
+    if len(arrays) > len(names):
+        raise ArgumentError(f"the call gives {plural(len(arrays), 'arrays')}, but {takes}; outputs go into out=…")
+    found = dict(zip(names, arrays))
+    for name, value in named.items():
+        if name in found:
+            raise ArgumentError(f"{name} is given twice")
+        if name not in names:
+            raise ArgumentError(f"there is no input {name}: {takes}")
+        found[name] = value
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise ArgumentError(f"{missing[0]} is missing: {takes}")
+    return [found[name] for name in names]
+
+
+def outputs_of_call(outputs: Sequence[Array], out: object) -> list[object]:
+    """What `out` gives for each output: an array, or a dict of arrays by name. Raises ArgumentError."""
+    if len(outputs) == 1 and not isinstance(out, dict):
+        return [out]
+    names = [array.name for array in outputs]
+    given = out if isinstance(out, dict) else {names[0]: out} if len(names) == 1 else {}
+    if set(given) != set(names):
+        raise ArgumentError(
+            f"out must be {'an array' if len(names) == 1 else 'a dict of arrays'} for {', '.join(names)}"
+        )
+    return [given[name] for name in names]
+
+
+def outside_of(program: Sized) -> ArgumentError:
+    """The error of a call whose arrays hold an index that lies outside."""
+    return ArgumentError(
+        f"an index that the program reads from an array lies outside of the array that it is an index of: "
+        f"{program.program}"
+    )
 
 
 def runtime_extents(program: Sized, arrays: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:

@@ -15,19 +15,37 @@ from tiling.problem import Problem
 
 def to_device(problem: Problem, inputs: Sequence[np.ndarray]) -> list[Any]:
     """A problem's inputs and its epilogue's arrays as CuPy arrays, rounded to its dtypes."""
+    dtypes = (problem.dtype, problem.dtype, *(problem.output_dtype for _ in problem.epilogue_arrays))
+    return [placed_bits(to_bits(array, dtype), dtype) for array, dtype in zip(inputs, dtypes)]
+
+
+def placed_bits(bits: np.ndarray, dtype: str) -> Any:
+    """An array of numbers, or of the bits of a dtype that NumPy lacks, as a CuPy array of that dtype."""
     import cupy
 
-    dtypes = (problem.dtype, problem.dtype, *(problem.output_dtype for _ in problem.epilogue_arrays))
-    return [cupy.asarray(to_bits(array, dtype)).view(array_dtype(dtype)) for array, dtype in zip(inputs, dtypes)]
+    return cupy.asarray(bits).view(array_dtype(dtype))
+
+
+def brought_bits(array: Any, dtype: str) -> np.ndarray:
+    """A CuPy array as NumPy's; of a dtype that NumPy lacks its bits."""
+    import cupy
+
+    brought: np.ndarray = cupy.asnumpy(array.view(FORMATS[dtype].numpy))
+    return brought
 
 
 def poisoned(problem: Problem) -> Any:
     """An output on the device, full of NaN: reused memory may hold the right result of an earlier kernel."""
+    return poisoned_array(problem.output.shape, problem.output_dtype)
+
+
+def poisoned_array(shape: tuple[int, ...], dtype: str) -> Any:
+    """An array on the device, all of whose bits are set."""
     import cupy
 
-    output = cupy.empty(problem.output.shape, array_dtype(problem.output_dtype))
-    output.data.memset_async(0xFF, output.nbytes)  # a kernel of CuPy would have to be compiled first
-    return output
+    array = cupy.empty(shape, array_dtype(dtype))
+    array.data.memset_async(0xFF, array.nbytes)  # a kernel of CuPy would have to be compiled first
+    return array
 
 
 def as_output(problem: Problem, values: np.ndarray) -> Any:
@@ -39,7 +57,4 @@ def as_output(problem: Problem, values: np.ndarray) -> Any:
 
 def from_device(problem: Problem, output: Any) -> np.ndarray:
     """A kernel's output as float32."""
-    import cupy
-
-    bits = output.view(FORMATS[problem.output_dtype].numpy)
-    return from_bits(cupy.asnumpy(bits), problem.output_dtype)
+    return from_bits(brought_bits(output, problem.output_dtype), problem.output_dtype)

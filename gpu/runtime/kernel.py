@@ -76,29 +76,36 @@ class Kernel:
         else:
             output = self._array(out, self.problem.output, self.problem.output_dtype)
         self.loaded.launch(*inputs, output)
-        return out if out is not None else _like(first, output)
+        return out if out is not None else like(first, output)
 
     def _array(self, given: Any, tensor: Tensor, dtype: str) -> Any:
         """`given` as a CuPy array that shares its memory."""
-        import cupy
-
-        array = given
-        if not isinstance(given, cupy.ndarray):
-            if not hasattr(given, "__dlpack__"):
-                raise ArgumentError(
-                    f"{tensor.called} is a {type(given).__name__}: give a CuPy array or a DLPack tensor on the GPU"
-                )
-            try:
-                array = cupy.from_dlpack(given)
-            except (BufferError, RuntimeError, TypeError, ValueError, NotImplementedError) as error:
-                raise ArgumentError(f"{tensor.called} cannot be used on the GPU without a copy: {error}") from error
-        check_array(tensor, dtype, array.shape, str(array.dtype), array.flags.c_contiguous, array.data.ptr)
-        device = self.loaded.device
-        if array.device.id != device:
-            raise ArgumentError(
-                f"{tensor.called} is on GPU {array.device.id}, this kernel on GPU {device}: move it there"
-            )
+        array = adopted(given, tensor.called)
+        check_adopted(array, tensor, dtype, self.loaded.device)
         return array
+
+
+def adopted(given: Any, name: str) -> Any:
+    """A CuPy array, or a tensor of another library on the GPU, as a CuPy array of the same memory. Raises
+    ArgumentError.
+    """
+    import cupy
+
+    if isinstance(given, cupy.ndarray):
+        return given
+    if not hasattr(given, "__dlpack__"):
+        raise ArgumentError(f"{name} is a {type(given).__name__}: give a CuPy array or a DLPack tensor on the GPU")
+    try:
+        return cupy.from_dlpack(given)
+    except (BufferError, RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+        raise ArgumentError(f"{name} cannot be used on the GPU without a copy: {error}") from error
+
+
+def check_adopted(array: Any, tensor: Tensor, dtype: str, device: int) -> None:
+    """Raises ArgumentError where a CuPy array is not what a kernel on a device reads."""
+    check_array(tensor, dtype, array.shape, str(array.dtype), array.flags.c_contiguous, array.data.ptr)
+    if array.device.id != device:
+        raise ArgumentError(f"{tensor.called} is on GPU {array.device.id}, this kernel on GPU {device}: move it there")
 
 
 def check_array(tensor: Tensor, dtype: str, shape: tuple[int, ...], found: str, contiguous: bool, pointer: int) -> None:
@@ -152,7 +159,7 @@ def array_dtype(dtype: str) -> Any:
     return getattr(ml_dtypes, FORMATS[dtype].named)
 
 
-def _like(given: object, array: Any) -> Any:
+def like(given: object, array: Any) -> Any:
     """`array` as the type of `given`: a CuPy array, or through DLPack a tensor of the library of `given`."""
     library = sys.modules[type(given).__module__.partition(".")[0]]
     return library.from_dlpack(array) if type(given) is not type(array) and hasattr(library, "from_dlpack") else array

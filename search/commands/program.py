@@ -16,24 +16,24 @@ from microkernels.tile.isa import isa_named, lacking
 from search.commands.ending import ending
 from search.commands.options import ISA_HELP, check_target, given, repeated
 from search.commands.passes import known_pass, listed
-from search.commands.program_report import ProgramReport, TwinReport
+from search.commands.program_report import GpuReport, ProgramReport
 from search.commands.searching import add_output, add_search, check_searched, prepare, saved, searched
-from search.evaluator import target_of
+from search.evaluator import errors_of, target_of
 from search.evaluator.cpu.programs import (
     PASS_NAMES,
     ProgramKernel,
     anchored_for,
     around,
     build,
-    definition_error,
     explanation,
     loops_after,
     measured,
     random_inputs,
     target_of_anchor,
 )
+from search.evaluator.interface.definition import definition_error
+from search.evaluator.interface.protocol import TargetError
 from search.flow.find import Found
-from search.flow.programs import gpu_program_kernel
 from search.tuner.target import TARGETS, Target, Wanted
 from tiling.problem import ProblemError
 from tiling.program.infer import Sized, sized
@@ -43,7 +43,7 @@ from tiling.text.shapes import canonical
 NAME = "python -m search.program"
 MEASURE_SECONDS = 0.2  # the time of all samples of the chosen kernel
 # Beside what no search for a GPU has (`search.tuner.target`), these mean nothing to a GPU's program.
-_CPUS_ALONE = ("explain", "model_only", "scheme")
+_CPUS_ALONE = ("explain", "model_only", "scheme", "budget", "trials", "forget")
 
 
 @ending("interrupted before there was a result; what was measured is kept, the same command goes on")
@@ -58,7 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
     program = sized(read(_text_of(options.text)), _sizes(options.shape), dtype=options.dtype, outputs=_outputs(options))
     if options.show_passes is not None and (options.json or options.explain or options.emit):
         raise ProblemError("--show-passes prints the loops and nothing else: leave out --json, --explain and --emit")
-    report = _told_of_gpu(program, options, found) if options.target != "cpu" else _told(program, options)
+    with errors_of(options.target):
+        report = _told_of_gpu(program, options, found) if options.target != "cpu" else _told(program, options)
     with readers_may_leave():
         write(report if isinstance(report, str) else json.dumps(report.as_json()) if options.json else report.as_text())
     if isinstance(report, str):
@@ -124,19 +125,32 @@ def _kernel(program: Sized, target: Target, options: argparse.Namespace) -> tupl
     return around(program, around_anchor, anchor, target), found
 
 
-def _told_of_gpu(program: Sized, options: argparse.Namespace, found: frozenset[str]) -> TwinReport | str:
-    """The report on a GPU's kernel, which the twin computes, or its loops: nothing is timed."""
+def _told_of_gpu(program: Sized, options: argparse.Namespace, found: frozenset[str]) -> GpuReport | str:
+    """The report on a GPU's kernel, or its loops. The twin computes it, untimed, or the GPU that is here."""
     for name in _CPUS_ALONE:
         if name in found:
             raise ProblemError(f"--{name.replace('_', '-')} means nothing to a GPU's program: leave it out")
-    kernel = gpu_program_kernel(program, options.target)
-    if options.show_passes is not None:
-        from search.evaluator.gpu.programs import GPU_PASS_NAMES, gpu_loops_after
+    from search.evaluator.gpu.programs import GPU_PASS_NAMES, GpuProgramKernel, TwinProgramKernel, gpu_loops_after
 
+    if options.show_passes is not None:
         return _listed(program, gpu_loops_after(program), GPU_PASS_NAMES, options.show_passes)
+    target = target_of(options.target, Wanted())
+    if target.absent:
+        raise TargetError(
+            f"no device to run on: {target.absent}; without one --show-passes works, and --target cuda-twin runs the "
+            "kernel on a CPU and writes its files"
+        )
     prepare(options)
-    emitted, unsaved = saved(lambda: kernel.save(options.emit)) if options.emit else ((), "")
-    return TwinReport(kernel, options.target, definition_error(kernel, options.seed), emitted, unsaved)
+    kernel = GpuProgramKernel(program)
+    emitted, unsaved = saved(lambda: kernel.save(options.emit, target.isa)) if options.emit else ((), "")
+    if options.target == "cuda-twin":
+        error = definition_error(TwinProgramKernel(program), options.seed)
+        return GpuReport(kernel, target, error, None, emitted, unsaved)
+    from search.evaluator.gpu.cuda_programs import verdict_on
+
+    given = (str(program.program), _sizes(options.shape), options.dtype, program.outputs)
+    verdict = verdict_on(*given, seed=options.seed, seconds=MEASURE_SECONDS)
+    return GpuReport(kernel, target, verdict.error, verdict, emitted, unsaved)
 
 
 def _repeat(program: Sized, found: Found | None, options: argparse.Namespace) -> str:
@@ -225,7 +239,7 @@ def _parser() -> Parser:
     parser.add_argument("--outputs", metavar="NAMES", help="the arrays that are wanted; default: the last")
     parser.add_argument("--dtype", default="f32", metavar="NAME", help="dtype of inputs that declare none; default f32")
     parser.add_argument(
-        "--target", choices=TARGETS, default="cpu", help="cpu, or cuda-twin: a GPU's kernel on a CPU; default cpu"
+        "--target", choices=TARGETS, default="cpu", help="default cpu; cuda-twin runs a GPU's kernel on this CPU"
     )
     add_search(parser, ISA_HELP)
     add_output(

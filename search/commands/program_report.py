@@ -16,7 +16,8 @@ from tiling.machine import Timing
 from tiling.program.language import Program
 
 if TYPE_CHECKING:
-    from search.evaluator.gpu.programs import TwinProgramKernel
+    from search.evaluator.gpu.cuda_programs import Verdict
+    from search.evaluator.gpu.programs import GpuProgramKernel
 
 # The largest error of each output, by name, or a sentence that says why it is unknown.
 Errors = dict[str, float] | str
@@ -132,7 +133,7 @@ class ProgramReport:
         lines += [
             ("machine", f"{self.target.machine}, {self.target.isa}, {self._threads()}"),
             ("check", self.check),
-            ("time", f"{self._time()}, warm: {rate}"),
+            ("time", f"{_time(self.timing)}, warm: {rate}"),
             ("repeat with", self.repeat),
             *(("remark", sentence) for sentence in self.remarks),
             *(("why", sentence) for sentence in self.explanation),
@@ -140,36 +141,43 @@ class ProgramReport:
         text = _told(kernel.program.program, lines, self.emitted)
         return f"{text}\n\n{self.choice}" if self.choice else text
 
-    def _time(self) -> str:
-        timing = self.timing
-        samples = f"median of {plural(len(timing.samples), 'samples')}, spread {100 * timing.spread:.1f} %"
-        return f"{1e6 * timing.seconds:.3g} µs, {samples}"
-
     def _threads(self) -> str:
         few = f", of {self.target.threads} asked for: there is too little to do for more"
         return plural(self.kernel.threads, "threads") + few * (self.kernel.threads != self.target.threads)
 
 
 @dataclass(frozen=True)
-class TwinReport:
-    """The report on a GPU's kernel, which the twin computed. unsaved: as for a CPU's."""
+class GpuReport:
+    """The report on a GPU's kernel.
 
-    kernel: TwinProgramKernel
-    target: str
+    verdict: what the GPU that is here was asked; None where the twin computed the kernel. unsaved: as for a CPU's.
+    """
+
+    kernel: GpuProgramKernel
+    target: Target
     error: Errors
+    verdict: Verdict | None
     emitted: tuple[Path, ...]
     unsaved: str
 
     def as_json(self) -> dict[str, object]:
-        """One object; nothing was timed."""
+        """One object, in seconds per warm call; null where nothing was timed."""
+        verdict, timing = self.verdict, self.verdict and self.verdict.timing
         return {
             "program": str(self.kernel.program.program),
             "dims": dict(self.kernel.program.dims),
-            "target": self.target,
+            "target": self.target.name,
+            "machine": self.target.machine,
             "launches": [
                 {"blocks": str(each.grid), "threads": each.threads, "shared_bytes": each.shared_bytes}
                 for each in self.kernel.emitted.launches
             ],
+            "seconds": timing and timing.seconds,
+            "samples": timing and list(timing.samples),
+            "spread": timing and timing.spread,
+            "bytes": verdict and verdict.moved,
+            "bytes_per_second": verdict and verdict.rate,
+            "copy_bytes_per_second": verdict and verdict.bandwidth,
             "error": self.error if isinstance(self.error, dict) else None,
             "unchecked": self.error if isinstance(self.error, str) else "",
             "emitted": [str(path) for path in self.emitted],
@@ -182,7 +190,13 @@ class TwinReport:
             shared = f", {each.shared_bytes} bytes of shared memory" * (each.shared_bytes > 16)
             blocks = "1 block" if str(each.grid) == "1" else f"{each.grid} blocks"  # a grid may depend on extents
             lines.append((f"launch {number}", f"{blocks} of {plural(each.threads, 'threads')}{shared}"))
-        lines.append(("check", _checked(self.error, "on the twin, ")))
+        verdict = self.verdict
+        lines.append(("check", _checked(self.error, "" if verdict else "on the twin, ")))
+        if verdict:
+            rate = f"{verdict.rate / 1e9:.1f} GB/s of the {verdict.moved:,} bytes of its arrays"
+            lines.append(("machine", self.target.machine))
+            lines.append(("time", f"{_time(verdict.timing)}, on the device, warm: {rate}"))
+            lines.append(("copy", f"{verdict.bandwidth / 1e9:.1f} GB/s, where the GPU's memory copies an array"))
         return _told(self.kernel.program.program, lines, self.emitted)
 
 
@@ -191,6 +205,11 @@ def _checked(error: Errors, where: str) -> str:
         return f"not checked: {error}"
     told = ", ".join(f"{name} {each:.1e}" for name, each in error.items())
     return f"error {where}against the definition in float64, of the largest value: {told}"
+
+
+def _time(timing: Timing) -> str:
+    samples = f"median of {plural(len(timing.samples), 'samples')}, spread {100 * timing.spread:.1f} %"
+    return f"{1e6 * timing.seconds:.3g} µs, {samples}"
 
 
 def _told(program: Program, lines: list[tuple[str, str]], emitted: tuple[Path, ...]) -> str:

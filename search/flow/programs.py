@@ -15,6 +15,7 @@ from tiling.program.infer import Sized, sized
 from tiling.program.read import read
 
 if TYPE_CHECKING:
+    from search.evaluator.gpu.cuda_programs import CudaProgramKernel
     from search.evaluator.gpu.programs import TwinProgramKernel
 
 _DEFAULTS: Mapping[str, Any] = {"threads": 1, "isa": None, "tune": "model", "budget": DEFAULT_BUDGET}
@@ -32,7 +33,7 @@ def generate_program(
     budget: float = DEFAULT_BUDGET,
     target: str = "cpu",
     **extents: int | str,
-) -> ProgramKernel | TwinProgramKernel:
+) -> ProgramKernel | CudaProgramKernel | TwinProgramKernel:
     """A kernel for a program on this machine (`docs/programs.md`): y = kernel(x, …).
 
     text: statements, separated by `;` or new lines, or what `tiling.program.operators.program_of` gives. extents: the
@@ -44,10 +45,11 @@ def generate_program(
 
     tune, budget: as in `generate_conv`, for a matrix product or convolution in the program. All other loops follow from
     rules. The weights of such a product are packed in each call; `k.pack(w)` packs them once, for many calls.
-    target="cuda-twin" gives the kernel for a GPU as a function of NumPy arrays, which a CPU computes thread by thread,
-    for small shapes; `k.source` is its CUDA text. threads, isa, tune and budget are for the CPU only. Raises
-    ProblemError for a text that cannot be read or computed, ToolchainError without a C compiler, and CacheError where
-    files cannot be kept.
+    target="cuda" gives the kernel for this process's GPU, as a function of CuPy arrays or DLPack tensors; `k.source` is
+    its CUDA text. target="cuda-twin" gives the same as a function of NumPy arrays, which a CPU computes thread by
+    thread, for small shapes. threads, isa, tune and budget are for the CPU only. Raises ProblemError for a text that
+    cannot be read or computed, ToolchainError without a C compiler, and CacheError where files cannot be kept; a GPU
+    raises DeviceError without a GPU, CompileError without NVRTC.
     """
     check_tuning(tune, budget)
     options = {"threads": threads, "isa": isa, "tune": tune, "budget": budget}
@@ -67,12 +69,15 @@ def generate_program(
     return _program_kernel(sized(read(text), extents, known, dtype, tuple(wanted)), target, options)
 
 
-def _program_kernel(program: Sized, target: str, options: Mapping[str, Any]) -> ProgramKernel | TwinProgramKernel:
+def _program_kernel(
+    program: Sized, target: str, options: Mapping[str, Any]
+) -> ProgramKernel | CudaProgramKernel | TwinProgramKernel:
     """The kernel of a program on a kind of target: around that of its anchor, where it has one, else by rules."""
     if target != "cpu":
         changed = [name for name, value in options.items() if value != _DEFAULTS[name]]
-        check_meant(target if target in TARGETS else "cuda", changed, lambda name: f"{name} means nothing to a GPU")
-        return gpu_program_kernel(program, target)
+        # Nothing is searched for on a GPU, and so nothing is tuned.
+        check_meant("cuda-twin", changed, lambda name: f"{name} means nothing to a GPU's program")
+        return _gpu_program_kernel(program, target)
     here = target_of("cpu", Wanted(isa=options["isa"], threads=options["threads"]))
     found = anchored_for(program, here)
     if isinstance(found, str):
@@ -81,15 +86,16 @@ def _program_kernel(program: Sized, target: str, options: Mapping[str, Any]) -> 
     return around(program, found, anchor, here)
 
 
-def gpu_program_kernel(program: Sized, target: str) -> TwinProgramKernel:
-    """The kernel of a program for a GPU, on its twin. Raises ProblemError for any other target."""
+def _gpu_program_kernel(program: Sized, target: str) -> CudaProgramKernel | TwinProgramKernel:
+    """The kernel of a program for a GPU: loaded on this process's, or on its twin. Raises ProblemError for any other
+    target.
+    """
     if target not in TARGETS:
         raise ProblemError(f"target={target!r} must be one of {', '.join(TARGETS)}")
-    if target != "cuda-twin":
-        raise ProblemError(
-            f"kernels of programs do not run on target={target!r} yet: cuda-twin computes them on a CPU, and its save "
-            f"writes the CUDA text"
-        )
+    if target == "cuda":
+        from search.evaluator.gpu.cuda_programs import CudaProgramKernel
+
+        return CudaProgramKernel(program)
     from search.evaluator.gpu.programs import TwinProgramKernel
 
     return TwinProgramKernel(program)

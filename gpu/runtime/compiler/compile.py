@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from cpu.runtime.compiler.cache import kept, with_facts, without_facts
 from cpu.runtime.compiler.toolchain import CompileError
@@ -71,18 +73,32 @@ def compile_cubin(program: Program, architecture: str) -> Cubin:
             f"{program.symbol} uses instructions that only Hopper has: it needs the architecture {HOPPER} and cannot "
             f"be compiled for {architecture}"
         )
-    text = cuda_text(program)
-    compiler = compiler_name()
+
+    def described(log: str) -> dict[str, Any]:
+        cubin = asdict(_described(program, architecture, compiler_name(), b"", log))
+        return {name: cubin[name] for name in _FACTS}
+
     # The list of advice is part of the key, since it decides what is kept.
-    content = [compiler, architecture, OPTIONS, _FACTS, list(_ADVICE), text]
+    code, facts = compiled_once(cuda_text(program), architecture, described, [_FACTS, list(_ADVICE)])
+    return Cubin(code=code, **facts)
+
+
+def compiled_once(
+    text: str, architecture: str, described: Callable[[str], dict[str, Any]], decisive: object
+) -> tuple[bytes, dict[str, Any]]:
+    """The machine code of a whole CUDA file, and facts about it, from the cache or compiled now.
+
+    described: gives the facts by the log of compiler and ptxas. decisive: what they depend on beside the text. Raises
+    CompileError, CacheError.
+    """
+    content = [compiler_name(), architecture, OPTIONS, decisive, text]
     key = hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def make(_: object) -> bytes:
-        cubin = asdict(_described(program, architecture, compiler, *_compile(text, architecture)))
-        return with_facts(cubin["code"], {name: cubin[name] for name in _FACTS})
+        code, log = _compile(text, architecture)
+        return with_facts(code, described(log))
 
-    code, facts = without_facts(kept(f"{key}.cubin", text, make))
-    return Cubin(code=code, **facts)
+    return without_facts(kept(f"{key}.cubin", text, make))
 
 
 def compile_afresh(program: Program, architecture: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from gpu.codegen.loops.launches import ProgramText
-from gpu.runtime.compiler import nvrtc
-from gpu.runtime.compiler.compile import OPTIONS
+from gpu.runtime.compiler.compile import compiled_once
 from gpu.runtime.compiler.device_layer import layer
 
 _LAYER = ("ptx.cuh", "elements.cuh", "values.cuh")
@@ -34,8 +34,16 @@ def program_cuda_text(program: ProgramText) -> str:
 
 
 def compile_program(program: ProgramText, architecture: str) -> Compiled:
-    """Compiles for an architecture such as "sm_90a". Raises CompileError, and CompilerMissing without NVRTC."""
-    code, log = nvrtc.compiled(program_cuda_text(program), (f"-arch={architecture}", *OPTIONS))
+    """Compiles for an architecture such as "sm_90a", once for each text.
+
+    Raises CompileError, CacheError, and CompilerMissing without NVRTC.
+    """
+    code, facts = compiled_once(program_cuda_text(program), architecture, _facts, _FUNCTION.pattern)
+    return Compiled(code, **facts)
+
+
+def _facts(log: str) -> dict[str, Any]:
+    """The fields of `Compiled` beside the code, by the log of ptxas."""
     found = _FUNCTION.findall(log)
-    registers = {symbol: int(used) for symbol, _, _, used in found}
-    return Compiled(code, registers, {symbol: int(out) + int(into) for symbol, out, into, _ in found})
+    spilled = {symbol: int(out) + int(into) for symbol, out, into, _ in found}
+    return {"registers": {symbol: int(used) for symbol, _, _, used in found}, "spilled": spilled}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.loops.copier import copier
 from gpu.codegen.program import Program
+from gpu.model.devices import Device
 from gpu.runtime.compiler.compile import Cubin, compile_cubin
 from gpu.runtime.machine.device import DeviceError, current
 from gpu.runtime.machine.driver import DriverError, allocating_in_a_capture, encoded
@@ -64,11 +66,11 @@ class Loaded:
             self.function((self.blocks,), (self.program.threads,), tuple(parameters), self.program.shared_bytes)
 
     def _workspace(self, cupy: Any) -> tuple[Any, ...]:
-        stream = cupy.cuda.get_current_stream().ptr
-        if stream not in _LEGACY_STREAMS and cupy.cuda.runtime.streamIsCapturing(stream):
+        if is_captured(cupy):
             return self._for_a_graph(cupy)
         if not self._needs_memory:
             return (None,)
+        stream = cupy.cuda.get_current_stream().ptr
         # The per-thread default streams of all threads have the same pointer.
         key = (stream, threading.get_ident() if stream == cupy.cuda.Stream.ptds.ptr else 0)
         found = self.workspaces.get(key)
@@ -103,17 +105,9 @@ class Loaded:
         """Memory for copies, then for semaphores and partial sums where there is split-K."""
         program = self.program
         copied, sums = copied_bytes(program.copied), program.partial_sums
-        try:
+        with needing(copied + 4 * sums):
             room = cupy.empty(copied, "uint8")
             shared = (cupy.zeros(program.semaphores, "uint32"), cupy.empty(sums, "float32")) if sums else ()
-        except (cupy.cuda.memory.OutOfMemoryError, cupy.cuda.runtime.CUDARuntimeError) as error:
-            # Without CuPy's pool, as in a capture, the runtime's own error says so.
-            if getattr(error, "status", _OUT_OF_MEMORY) != _OUT_OF_MEMORY:
-                raise
-            needed = copied + 4 * sums
-            raise DeviceError(
-                f"the kernel needs {needed} bytes of the GPU's memory beside its arrays: {error}"
-            ) from error
         return (room, *shared)
 
 
@@ -122,6 +116,48 @@ _OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation
 _IN_GRAPHS: dict[int, Loaded] = {}
 # A tensor map of the same memory is always the same, and the driver takes as long as several launches to make one.
 _map = lru_cache(maxsize=1024)(encoded)
+
+
+def is_captured(cupy: Any) -> bool:
+    """Whether what is launched now is captured for a CUDA graph and does not run."""
+    stream = cupy.cuda.get_current_stream().ptr
+    return stream not in _LEGACY_STREAMS and bool(cupy.cuda.runtime.streamIsCapturing(stream))
+
+
+@contextmanager
+def needing(count: int) -> Iterator[None]:
+    """Raises DeviceError where the memory does not suffice for so many bytes, which a launch needs."""
+    import cupy
+
+    try:
+        yield
+    except (cupy.cuda.memory.OutOfMemoryError, cupy.cuda.runtime.CUDARuntimeError) as error:
+        # Without CuPy's pool, as in a capture, the runtime's own error says so.
+        if getattr(error, "status", _OUT_OF_MEMORY) != _OUT_OF_MEMORY:
+            raise
+        raise DeviceError(f"the kernel needs {count} bytes of the GPU's memory beside its arrays: {error}") from error
+
+
+def loaded_module(cupy: Any, device: Device, code: bytes, compiler: str) -> Any:
+    """Machine code as a module on the current device. Raises DeviceError."""
+    module = cupy.cuda.function.Module()
+    try:
+        module.load(code)
+    except cupy.cuda.driver.CUDADriverError as error:
+        why = (
+            "its driver may be older than this CUDA, so update the driver or install an older nvidia-cuda-nvrtc"
+            if error.status in _UNKNOWN_CODE
+            else "if an earlier kernel of this process failed, only a new process can use the GPU"
+        )
+        raise DeviceError(f"{device.name} does not load what {compiler} compiled ({error}): {why}") from error
+    return module
+
+
+def function_of(cupy: Any, module: Any, symbol: str, shared_bytes: int) -> Any:
+    """A function of a module, whose blocks may have so much dynamic shared memory. It keeps the module loaded."""
+    function, driver = module.get_function(symbol), cupy.cuda.driver
+    driver.funcSetAttribute(function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
+    return function
 
 
 def load_program(program: Program) -> Loaded:
@@ -133,18 +169,8 @@ def load_program(program: Program) -> Loaded:
             f"{device.shared_of_block}: use fewer stages or smaller tiles"
         )
     cubin = compile_cubin(program, device.architecture)
-    module, driver = cupy.cuda.function.Module(), cupy.cuda.driver
-    try:
-        module.load(cubin.code)
-    except driver.CUDADriverError as error:
-        why = (
-            "its driver may be older than this CUDA, so update the driver or install an older nvidia-cuda-nvrtc"
-            if error.status in _UNKNOWN_CODE
-            else "if an earlier kernel of this process failed, only a new process can use the GPU"
-        )
-        raise DeviceError(f"{device.name} does not load what {cubin.compiler} compiled ({error}): {why}") from error
-    function = module.get_function(program.symbol)
-    driver.funcSetAttribute(function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, program.shared_bytes)
+    module = loaded_module(cupy, device, cubin.code, cubin.compiler)
+    function = function_of(cupy, module, program.symbol, program.shared_bytes)
     blocks = program.blocks_on(device.multiprocessors)
     before = load_program(copier(program)) if program.copied else None
     return Loaded(program, cubin, number, blocks, function, module, before)

@@ -1,10 +1,8 @@
-"""Kernels of programs for this CPU: how they are built, checked against the definition, and measured."""
+"""Kernels of programs for this CPU: how they are built and measured."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,18 +15,14 @@ from cpu.kernel.program import ProgramKernel, build_program
 from cpu.kernel.random_inputs import random_inputs
 from cpu.passes.forms import program_forms
 from cpu.passes.order import PROGRAM
-from cpu.reference.programs import evaluate
 from cpu.runtime.machine.host import host
-from cpu.runtime.numbers import from_bits
 from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
 from search.evaluator.cpu.backend import cpu_target
 from search.tuner.target import Target, Wanted
-from tiling.arguments import ArgumentError
-from tiling.dtypes.formats import FLOATS
 from tiling.loops.listing import listing
 from tiling.loops.passes import names
 from tiling.machine import Timing
-from tiling.program.infer import Array, Sized
+from tiling.program.infer import Sized
 from tiling.program.rewrite.anchored import Anchored, anchored
 
 __all__ = [
@@ -37,7 +31,6 @@ __all__ = [
     "anchored_for",
     "around",
     "build",
-    "definition_error",
     "explanation",
     "loops_after",
     "measured",
@@ -47,19 +40,6 @@ __all__ = [
 ]
 
 PASS_NAMES = names(PROGRAM)
-
-# The definition holds all points of a statement at once, for each array and each operation. More would not fit memory.
-MOST_POINTS = 1 << 24
-
-
-class Checked(Protocol):
-    """A kernel of a program, wherever it runs."""
-
-    program: Sized
-    inputs: tuple[Array, ...]
-    outputs: tuple[Array, ...]
-
-    def __call__(self, *arrays: np.ndarray) -> Any: ...
 
 
 def build(program: Sized, target: Target) -> ProgramKernel:
@@ -128,38 +108,3 @@ def explanation(program: Sized, target: Target) -> list[str]:
 def measured(kernel: ProgramKernel, inputs: Sequence[np.ndarray], seconds: float) -> Timing:
     """The time of a warm call, tried again while other programs disturb it. seconds: the time of all samples."""
     return quietly(lambda: kernel.measure(inputs, seconds), kernel.threads)
-
-
-def definition_error(kernel: Checked, seed: int) -> dict[str, float] | str:
-    """The largest error of each output against the definition in float64, divided by its largest magnitude.
-
-    Inputs are random. Where the error cannot be computed, the result is a sentence that says why.
-    """
-    program = kernel.program
-    points = (prod(program.extents[d] for d in (*s.dims, *s.reduced)) for s in program.program.statements)
-    if max(points) > MOST_POINTS:
-        return "the definition of so many points does not fit the memory"
-    inputs = random_inputs(program, seed)
-    given = {array.name: _numbers(x, array.dtype) for array, x in zip(kernel.inputs, inputs)}
-    try:
-        wanted, found = evaluate(program, given), kernel(*inputs)
-    except (IndexError, ArgumentError):
-        return "random indices lie outside of the arrays that they are for"
-    named = found if isinstance(found, dict) else {kernel.outputs[0].name: found}
-    errors = {}
-    for array in kernel.outputs:
-        y, expected = _numbers(named[array.name], array.dtype), wanted[array.name]
-        if array.dtype not in FLOATS:
-            errors[array.name] = float(np.count_nonzero(y != expected)) / max(y.size, 1)
-            continue
-        same = (y == expected) | (np.isnan(y) & np.isnan(expected))
-        with np.errstate(invalid="ignore"):
-            apart = np.where(same, 0.0, np.abs(y - expected))
-        most = np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected))
-        errors[array.name] = float(np.max(apart, initial=0.0)) / float(most or 1.0)
-    return errors
-
-
-def _numbers(stored: np.ndarray, dtype: str) -> np.ndarray:
-    """The numbers of an array, of bf16 too."""
-    return from_bits(stored, dtype) if dtype == "bf16" else stored

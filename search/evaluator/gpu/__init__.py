@@ -9,4 +9,5 @@ Read in this order:
     cuda      this process's GPU
     twin      the CPU emulation, a target of its own
     programs  kernels of programs: on the twin, and as CUDA text
+    cuda_programs  kernels of programs on this process's GPU
 """

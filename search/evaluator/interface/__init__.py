@@ -2,7 +2,8 @@
 
 Read in this order:
 
-    protocol  a `Backend` knows the target, an `Evaluator` tries candidates on it
-    errors    all errors that the toolkit raises
-    files     the files that users name
+    protocol    a `Backend` knows the target, an `Evaluator` tries candidates on it
+    definition  how far a program's kernel is from the definition
+    errors      all errors that the toolkit raises
+    files       the files that users name
 """

@@ -13,10 +13,12 @@ def stand_in(monkeypatch, tmp_path):
     # Imported here, so that the tests of the language run where the GPU packages cannot be imported.
     import gpu.runtime.machine.timer
     from gpu.runtime.machine.loaded import Loaded
+    from gpu.runtime.machine.loaded_program import LoadedProgram
 
     for name in _replaced():
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(Loaded, "launch", Loaded.launch)  # the stand-in replaces it
+    for each in (Loaded, LoadedProgram):
+        monkeypatch.setattr(each, "launch", each.launch)  # the stand-in replaces it
     gpu.runtime.machine.timer._head_start.cache_clear()
     monkeypatch.syspath_prepend(str(Path(__file__).with_name("stand_in")))
     monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path / "data"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -36,7 +37,8 @@ def fake_array(array):
 
 
 class FakeCupy:
-    """CuPy as kernels use it; launches run the twin of `scheme`. It notes what is launched and allocated.
+    """CuPy as kernels use it; launches run the twin of `scheme`, or of a launch of `program`. It notes what is launched
+    and allocated.
 
     stream: the current one. capturing: those that are captured for a graph. allowed: what happened in a capture.
     """
@@ -44,12 +46,13 @@ class FakeCupy:
     ndarray = FakeArray
 
     def __init__(self):
-        self.scheme, self.stream, self.capturing = None, 0, ()
+        self.scheme, self.program, self.stream, self.capturing = None, None, 0, ()
         self.launches, self.attributes, self.workspaces, self.allowed = [], [], [], []
         driver = SimpleNamespace(
             CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8, funcSetAttribute=lambda *a: self.attributes.append(a)
         )
         runtime = SimpleNamespace(
+            CUDARuntimeError=CudaError,
             getDeviceProperties=lambda number: H200_TELLS,
             # CUDA gives no status of the legacy stream while another stream is captured.
             streamIsCapturing=lambda stream: stream in self.capturing if stream else 1 / 0,
@@ -61,6 +64,7 @@ class FakeCupy:
             Device=Device,
             using_allocator=self.using_allocator,
             runtime=runtime,
+            memory=SimpleNamespace(OutOfMemoryError=OutOfMemory),
             function=SimpleNamespace(Module=type("Module", (Module,), {"cupy": self})),
             driver=driver,
         )
@@ -77,6 +81,10 @@ class FakeCupy:
         return fake_array(np.zeros(shape, dtype))
 
     @staticmethod
+    def asnumpy(array):
+        return np.array(array)
+
+    @staticmethod
     def from_dlpack(given):
         return fake_array(np.asarray(given)) if given.dtype != np.int32 else 1 / 0
 
@@ -91,6 +99,14 @@ class FakeCupy:
         self.allowed.append("relaxed")
         yield
         self.allowed.append("as before")
+
+
+class OutOfMemory(MemoryError):
+    """Raised where CuPy's pool has no memory."""
+
+
+class CudaError(RuntimeError):
+    """Raised by the runtime."""
 
 
 class Device:
@@ -113,7 +129,7 @@ class Module:
         assert code == b"code"
 
     def get_function(self, symbol):
-        return Function(self.cupy, symbol)
+        return ProgramFunction(self.cupy, symbol) if self.cupy.program else Function(self.cupy, symbol)
 
 
 class Function:
@@ -134,11 +150,36 @@ class Function:
         output[...] = run_on_twin(source, *inputs).output
 
 
+class ProgramFunction(Function):
+    """The function of one launch of a program. It takes what the kernel's own parameters take, in their order."""
+
+    def __call__(self, grid, block, arguments, shared):
+        from gpu.twin.program import ProgramTwin
+
+        self.cupy.launches.append((self.symbol, grid, block, shared))
+        text = self.cupy.program
+        (launch,) = (each for each in text.launches if each.symbol == self.symbol)
+        count = len(launch.arrays)
+        arrays, numbers, rest = arguments[:count], arguments[count:][: len(text.numbers)], arguments[count:]
+        assert all(type(number) is np.int64 for number in numbers)
+        assert grid == (launch.grid.at({name: int(n) for (name, _), n in zip(text.numbers, numbers)}),)
+        known = {buffer.name: buffer for buffer in (*text.arrays, *text.between)}
+        alone = replace(text, arrays=tuple(known[name] for name in launch.arrays), between=(), launches=(launch,))
+        found, outside = ProgramTwin(alone).run([np.asarray(a) for a in arrays], [int(n) for n in numbers])
+        for array, values in zip(arrays, found):
+            array[...] = values
+        (word,) = rest[len(numbers) :] if launch.reports else (None,)
+        if outside:
+            word[0] = 1
+
+
 @pytest.fixture
 def fake_device(monkeypatch):
     """A CuPy whose launches run the twin: what the kernel hands over decides whether the result is right."""
     import gpu.runtime.machine.loaded
+    import gpu.runtime.machine.loaded_program
     from gpu.runtime.compiler.compile import Cubin
+    from gpu.runtime.compiler.program import Compiled
 
     fake = FakeCupy()
     monkeypatch.setitem(sys.modules, "cupy", fake)
@@ -149,4 +190,7 @@ def fake_device(monkeypatch):
         "compile_cubin",
         lambda source, architecture: Cubin(source.symbol, architecture, b"code", 64, 0, "fake"),
     )
+    compiled = Compiled(b"code", {}, {})
+    monkeypatch.setattr(gpu.runtime.machine.loaded_program, "compile_program", lambda *_: compiled)
+    monkeypatch.setattr(gpu.runtime.machine.loaded_program, "compiler_name", lambda: "fake")
     return fake

@@ -9,6 +9,7 @@ def no_device(monkeypatch):
     import gpu.runtime.compiler.nvrtc
     import gpu.runtime.machine.device
     import gpu.runtime.machine.loaded
+    import gpu.runtime.machine.loaded_program
     import search.evaluator.gpu.backend
     import search.evaluator.gpu.cuda
     from gpu.runtime.compiler.nvrtc import CompilerMissing
@@ -24,4 +25,5 @@ def no_device(monkeypatch):
     monkeypatch.setattr(search.evaluator.gpu.cuda, "current_device", absent)
     monkeypatch.setattr(gpu.runtime.machine.device, "current", absent)
     monkeypatch.setattr(gpu.runtime.machine.loaded, "current", absent)
+    monkeypatch.setattr(gpu.runtime.machine.loaded_program, "current", absent)
     monkeypatch.setattr(gpu.runtime.compiler.nvrtc, "_bindings", missing)

@@ -10,7 +10,7 @@ import numpy as np
 
 from cupy import cuda
 
-__all__ = ["asarray", "asnumpy", "copyto", "cuda", "empty", "empty_like", "ndarray", "ones", "zeros"]
+__all__ = ["asarray", "asnumpy", "copyto", "cuda", "empty", "ndarray", "zeros"]
 
 
 class _Memory:
@@ -46,14 +46,6 @@ def asarray(array):
 def zeros(shape, dtype="float32"):
     cuda.context.check()
     return empty(shape, dtype)
-
-
-def ones(shape, dtype="float32"):
-    return asarray(np.ones(shape, dtype))
-
-
-def empty_like(array):
-    return empty(array.shape, array.dtype)
 
 
 def copyto(target, source):

@@ -1,0 +1,69 @@
+"""A program of several launches on a device: compiled, loaded, and launched on CuPy arrays, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gpu.codegen.loops.launches import ProgramText
+from gpu.runtime.compiler.compile import compiler_name
+from gpu.runtime.compiler.program import Compiled, compile_program
+from gpu.runtime.machine.device import DeviceError, current
+from gpu.runtime.machine.loaded import function_of, is_captured, loaded_module, needing
+from tiling.dtypes.formats import FORMATS
+
+
+@dataclass(frozen=True)
+class LoadedProgram:
+    """A program on a device, ready to be launched on CuPy arrays. functions: those of its launches, in their order."""
+
+    program: ProgramText
+    compiled: Compiled
+    device: int
+    functions: tuple[Any, ...]
+
+    def launch(self, arrays: Sequence[Any], numbers: Sequence[int] = ()) -> Any:
+        """Launches all on CuPy's current stream, and returns before they have ended.
+
+        arrays: the caller's, inputs first. numbers: the runtime extents. The result is an array of one word, which is 1
+        once the launches have ended if an index that was read lies outside of an array; None where no launch reports.
+
+        What launches leave for later ones is memory of CuPy's pool. The pool gives it away only to later work of the
+        same stream, so calls on other streams and of other threads may run at the same time. A graph would use it
+        longer. Raises DeviceError where the stream is captured for a graph, and where memory does not suffice.
+        """
+        import cupy
+
+        program = self.program
+        known = dict(zip((name for name, _ in program.numbers), numbers, strict=True))
+        given = dict(zip((buffer.name for buffer in program.arrays), arrays, strict=True))
+        extents = tuple(map(np.int64, numbers))  # the functions take them as long long
+        with cupy.cuda.Device(self.device):
+            if is_captured(cupy):
+                raise DeviceError("a call of a program's kernel cannot be captured for a CUDA graph: call it outside")
+            reports = any(each.reports for each in program.launches)
+            with needing(sum(prod(b.shape) * FORMATS[b.dtype].bytes for b in program.between)):
+                given |= {b.name: cupy.empty(prod(b.shape), FORMATS[b.dtype].numpy) for b in program.between}
+                outside = cupy.zeros(1, "int32") if reports else None
+            for each, function in zip(program.launches, self.functions):
+                arguments = (*(given[name] for name in each.arrays), *extents, *(outside,) * each.reports)
+                function((each.grid.at(known),), (each.threads,), arguments, each.shared_bytes)
+        return outside
+
+
+def load_launches(program: ProgramText) -> LoadedProgram:
+    """Compiles a program for this process's current GPU and loads it there. Raises DeviceError, CompileError."""
+    cupy, number, device = current()
+    most = max(each.shared_bytes for each in program.launches)
+    if most > device.shared_of_block:
+        raise DeviceError(
+            f"the kernel needs {most} bytes of shared memory for a block, {device.name} has {device.shared_of_block}"
+        )
+    compiled = compile_program(program, device.architecture)
+    module = loaded_module(cupy, device, compiled.code, compiler_name())
+    functions = (function_of(cupy, module, each.symbol, each.shared_bytes) for each in program.launches)
+    return LoadedProgram(program, compiled, number, tuple(functions))
