@@ -82,18 +82,12 @@ class Loaded:
     def _for_a_graph(self, cupy: Any) -> tuple[Any, ...]:
         """Memory for one launch in a graph that is being captured. The graph sets the semaphores to 0 each time it
         runs.
-
-        CUDA does not tell when a graph is gone, so this memory and the code stay as long as the process. The memory
-        comes from the driver, since a kernel that was launched before may still write to memory of a pool.
         """
-        _IN_GRAPHS[id(self)] = self
+        keep_for_a_graph(self)
         if not self._needs_memory:
             return (None,)
-        try:
-            with allocating_in_a_capture(), cupy.cuda.using_allocator(None):
-                made = self._memory(cupy)
-        except DriverError as error:
-            raise DeviceError(str(error)) from error
+        with allocating_for_a_graph():
+            made = self._memory(cupy)
         self.captured.append(made)
         return made
 
@@ -113,7 +107,7 @@ class Loaded:
 
 _OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation
 # Programs that graphs may still run.
-_IN_GRAPHS: dict[int, Loaded] = {}
+_IN_GRAPHS: dict[int, Any] = {}
 # A tensor map of the same memory is always the same, and the driver takes as long as several launches to make one.
 _map = lru_cache(maxsize=1024)(encoded)
 
@@ -122,6 +116,28 @@ def is_captured(cupy: Any) -> bool:
     """Whether what is launched now is captured for a CUDA graph and does not run."""
     stream = cupy.cuda.get_current_stream().ptr
     return stream not in _LEGACY_STREAMS and bool(cupy.cuda.runtime.streamIsCapturing(stream))
+
+
+def keep_for_a_graph(loaded: Any) -> None:
+    """Keeps code, and the memory that it was captured with, as long as the process: CUDA does not tell when a graph is
+    gone.
+    """
+    _IN_GRAPHS[id(loaded)] = loaded
+
+
+@contextmanager
+def allocating_for_a_graph() -> Iterator[None]:
+    """Lets memory be allocated for a launch that is captured. Raises DeviceError.
+
+    It comes from the driver, since a kernel that was launched before may still write to memory of a pool.
+    """
+    import cupy
+
+    try:
+        with allocating_in_a_capture(), cupy.cuda.using_allocator(None):
+            yield
+    except DriverError as error:
+        raise DeviceError(str(error)) from error
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -13,7 +13,14 @@ from gpu.codegen.loops.launches import ProgramText
 from gpu.runtime.compiler.compile import compiler_name
 from gpu.runtime.compiler.program import Compiled, compile_program
 from gpu.runtime.machine.device import DeviceError, current
-from gpu.runtime.machine.loaded import function_of, is_captured, loaded_module, needing
+from gpu.runtime.machine.loaded import (
+    allocating_for_a_graph,
+    function_of,
+    is_captured,
+    keep_for_a_graph,
+    loaded_module,
+    needing,
+)
 from tiling.dtypes.formats import FORMATS
 
 
@@ -25,6 +32,8 @@ class LoadedProgram:
     compiled: Compiled
     device: int
     functions: tuple[Any, ...]
+    # The room of each call that was captured for a graph, which one executable graph uses at a time.
+    captured: list[dict[str, Any]] = field(default_factory=list, compare=False, repr=False)
 
     def launch(self, arrays: Sequence[Any], numbers: Sequence[int] = ()) -> Any:
         """Launches all on CuPy's current stream, and returns before they have ended.
@@ -33,8 +42,9 @@ class LoadedProgram:
         once the launches have ended if an index that was read lies outside of an array; None where no launch reports.
 
         What launches leave for later ones is memory of CuPy's pool. The pool gives it away only to later work of the
-        same stream, so calls on other streams and of other threads may run at the same time. A graph would use it
-        longer. Raises DeviceError where the stream is captured for a graph, and where memory does not suffice.
+        same stream, so calls on other streams and of other threads may run at the same time. A call that is captured
+        for a graph has memory of its own, as long as the process. Raises DeviceError where memory does not suffice, and
+        where a call is captured that reports: nothing would read the word.
         """
         import cupy
 
@@ -42,17 +52,37 @@ class LoadedProgram:
         known = dict(zip((name for name, _ in program.numbers), numbers, strict=True))
         given = dict(zip((buffer.name for buffer in program.arrays), arrays, strict=True))
         extents = tuple(map(np.int64, numbers))  # the functions take them as long long
+        reports = any(each.reports for each in program.launches)
         with cupy.cuda.Device(self.device):
-            if is_captured(cupy):
-                raise DeviceError("a call of a program's kernel cannot be captured for a CUDA graph: call it outside")
-            reports = any(each.reports for each in program.launches)
-            with needing(sum(prod(b.shape) * FORMATS[b.dtype].bytes for b in program.between)):
-                given |= {b.name: cupy.empty(prod(b.shape), FORMATS[b.dtype].numpy) for b in program.between}
-                outside = cupy.zeros(1, "int32") if reports else None
+            given |= self._captured_room(reports) if is_captured(cupy) else self._room()
+            outside = cupy.zeros(1, "int32") if reports else None
             for each, function in zip(program.launches, self.functions):
                 arguments = (*(given[name] for name in each.arrays), *extents, *(outside,) * each.reports)
                 function((each.grid.at(known),), (each.threads,), arguments, each.shared_bytes)
         return outside
+
+    def _room(self) -> dict[str, Any]:
+        """The arrays between launches by name."""
+        import cupy
+
+        between = self.program.between
+        with needing(sum(prod(b.shape) * FORMATS[b.dtype].bytes for b in between)):
+            return {b.name: cupy.empty(prod(b.shape), FORMATS[b.dtype].numpy) for b in between}
+
+    def _captured_room(self, reports: bool) -> dict[str, Any]:
+        """The same for a call that is captured for a graph."""
+        if reports:
+            raise DeviceError(
+                "a call that reads an index from an array waits for the device to say whether it lies inside: it "
+                "cannot be captured for a CUDA graph"
+            )
+        keep_for_a_graph(self)
+        if not self.program.between:
+            return {}
+        with allocating_for_a_graph():
+            room = self._room()
+        self.captured.append(room)
+        return room
 
 
 def load_launches(program: ProgramText) -> LoadedProgram:

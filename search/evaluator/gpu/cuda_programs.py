@@ -50,8 +50,8 @@ class CudaProgramKernel(GpuProgramKernel):
 
         The launches run on CuPy's current stream, and the call returns before they have ended; later work on the same
         stream sees the result. Where an index is read from an array, the call waits for the launches, since only they
-        know whether it lies inside the other array. A call cannot be captured for a CUDA graph. Raises ArgumentError,
-        DeviceError.
+        know whether it lies inside the other array. Any other call may be captured for a CUDA graph; the memory that it
+        uses beside the arrays then stays as long as the process. Raises ArgumentError, DeviceError.
         """
         import cupy
 

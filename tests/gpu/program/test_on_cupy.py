@@ -11,6 +11,7 @@ import pytest
 
 from cpu.runtime.numbers import from_bits
 from gpu.runtime.kernel import array_dtype
+from gpu.runtime.machine import loaded
 from gpu.runtime.machine.device import DeviceError
 from search import generate_program
 from search.evaluator.gpu import cuda_programs
@@ -133,11 +134,25 @@ def test_arrays_that_a_kernel_cannot_take(given, words, fake_device):
         kernel(*given)
 
 
-def test_a_call_is_not_captured_for_a_graph(fake_device):
-    kernel = kernel_of(sized(read("y[i] = 2 * x[i]"), {"i": 9}), fake_device)
+def test_a_captured_call_has_room_of_its_own_that_stays(fake_device):
+    kernel, x = kernel_of(program_of("one long sum"), fake_device), fake_array(np.ones(1 << 18, np.float32))
     fake_device.stream, fake_device.capturing = 5, {5}
-    with pytest.raises(DeviceError, match="cannot be captured for a CUDA graph"):
-        kernel(fake_array(np.zeros(9, np.float32)))
+    out = fake_array(np.zeros((), np.float32))
+    for _ in range(2):
+        assert float(kernel(x, out=out)) == 1 << 18
+    assert fake_device.allowed == ["relaxed", "allocator None", "empty", "pool", "as before"] * 2
+    first, second = (room["y_parts"] for room in kernel.loaded.captured)
+    assert not np.shares_memory(first, second) and {id(kernel.loaded): kernel.loaded} == loaded._IN_GRAPHS
+    fake_device.capturing = ()
+    kernel(x, out=out)
+    assert len(kernel.loaded.captured) == 2
+
+
+def test_a_call_that_waits_is_not_captured_for_a_graph(fake_device):
+    kernel = kernel_of(program_of("gather"), fake_device)
+    fake_device.stream, fake_device.capturing = 5, {5}
+    with pytest.raises(DeviceError, match="it cannot be captured for a CUDA graph"):
+        kernel(x=fake_array(np.zeros((3, 33), np.float32)), t=fake_array(np.zeros(9, np.int32)))
     assert not fake_device.launches
 
 

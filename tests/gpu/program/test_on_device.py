@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
@@ -221,3 +222,29 @@ def test_calls_on_two_streams_have_room_of_their_own():
                 found.append((kernel(given), 1 + (given is twos)))
     cupy.cuda.Device().synchronize()
     assert all(float(cupy.asnumpy(y)) == each * (1 << 18) for y, each in found)
+
+
+def test_a_graph_runs_beside_calls_and_after_its_kernel_is_gone():
+    import cupy
+
+    given = cupy.asarray(np.ones(1 << 18, np.float32))
+    outputs = [cupy.asarray(np.zeros((), np.float32)) for _ in range(2)]
+    kernel = CudaProgramKernel(program_of("one long sum"))
+    stream, other = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
+    cupy.cuda.Device().synchronize()
+    with stream:
+        stream.begin_capture()
+        kernel(given, out=outputs[0])
+        graph = stream.end_capture()
+        for _ in range(20):
+            graph.launch(other)
+            kernel(given, out=outputs[1])
+    cupy.cuda.Device().synchronize()
+    assert [float(cupy.asnumpy(y)) for y in outputs] == [1 << 18] * 2
+    del kernel
+    gc.collect()
+    outputs[0].data.memset_async(0xFF, 4)
+    cupy.cuda.Device().synchronize()
+    graph.launch(other)
+    other.synchronize()
+    assert float(cupy.asnumpy(outputs[0])) == 1 << 18
