@@ -25,19 +25,21 @@ DEVICE void wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;"
 
 /* The descriptor of a matrix in shared memory with the depth along its rows of 128 bytes. The swizzle repeats every
  * eight rows, 1024 bytes. The descriptor holds the address and the distance of eight rows, in units of 16 bytes, and
- * swizzle mode 1 (128 bytes). With `tile` + 32, 64 or 96 bytes the matrix begins at another depth. */
-DEVICE unsigned long long wgmma_descriptor(unsigned tile)
+ * swizzle mode 1 (128 bytes). The matrix begins `deep` bytes into the rows: 0, 32, 64 or 96. These are added last, so
+ * that the products of a step share the rest. */
+DEVICE unsigned long long wgmma_descriptor(unsigned tile, unsigned deep)
 {
-    return (unsigned long long)((tile & 0x3ffff) >> 4) | 1ull << 16 | (unsigned long long)(1024 >> 4) << 32 | 1ull << 62;
+    const unsigned low = ((tile & 0x3ffff) >> 4 | 1u << 16) + (deep >> 4), high = 1024 >> 4 | 1u << 30;
+    return (unsigned long long)high << 32 | low;
 }
 
 /* The descriptor of a matrix that lies across the depth, in blocks of 64 points that are `every_64` bytes apart. In a
- * block each depth is a row of 128 bytes. The swizzle repeats every eight depths, 1024 bytes. With `tile` + a multiple
- * of 2048 bytes the matrix begins at another depth. */
-DEVICE unsigned long long wgmma_descriptor_across(unsigned tile, unsigned every_64)
+ * block each depth is a row of 128 bytes. The swizzle repeats every eight depths, 1024 bytes. The matrix begins
+ * `deep` bytes, a multiple of 2048, after the first depth. */
+DEVICE unsigned long long wgmma_descriptor_across(unsigned tile, unsigned every_64, unsigned deep)
 {
-    return (unsigned long long)((tile & 0x3ffff) >> 4) | (unsigned long long)(every_64 >> 4) << 16 |
-           (unsigned long long)(1024 >> 4) << 32 | 1ull << 62;
+    const unsigned low = ((tile & 0x3ffff) >> 4 | (every_64 >> 4) << 16) + (deep >> 4), high = 1024 >> 4 | 1u << 30;
+    return (unsigned long long)high << 32 | low;
 }
 
 /* The 32, 64 or 128 sums of a lane: their names in the text of an instruction, and their operands. */

@@ -160,7 +160,7 @@ def _wgmma(instruction: Instruction, a_across: int, b_across: int) -> str:
     """
     columns, every = instruction.columns, instruction.columns // 32
     a, b = (
-        f"wgmma_descriptor_across({tile} + 2048 * part, 8192)" if across else f"wgmma_descriptor({tile} + 32 * part)"
+        f"wgmma_descriptor_across({tile}, 8192, 2048 * part)" if across else f"wgmma_descriptor({tile}, 32 * part)"
         for tile, across in (("shared", a_across), ("shared + 8192", b_across))
     )
     orientation = f"_across(d, {a}, {b}, {a_across}, {b_across})" if a_across or b_across else f"(d, {a}, {b})"

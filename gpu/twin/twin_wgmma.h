@@ -63,14 +63,14 @@ DEVICE void take_registers(int from, int count)
 
 DEVICE void wgmma_fence(void) { twin.current->fenced = 1; }
 
-DEVICE uint64_t wgmma_descriptor(unsigned tile)
+DEVICE uint64_t wgmma_descriptor(unsigned tile, unsigned deep)
 {
-    return (uint64_t)((tile & 0x3ffff) >> 4) | 1ull << 16 | (uint64_t)(1024 >> 4) << 32 | 1ull << 62;
+    return (uint64_t)((tile + deep & 0x3ffff) >> 4) | 1ull << 16 | (uint64_t)(1024 >> 4) << 32 | 1ull << 62;
 }
 
-DEVICE uint64_t wgmma_descriptor_across(unsigned tile, unsigned every_64)
+DEVICE uint64_t wgmma_descriptor_across(unsigned tile, unsigned every_64, unsigned deep)
 {
-    return (uint64_t)((tile & 0x3ffff) >> 4) | (uint64_t)(every_64 >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 | 1ull << 62;
+    return (uint64_t)((tile + deep & 0x3ffff) >> 4) | (uint64_t)(every_64 >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 | 1ull << 62;
 }
 
 /* The address of 16 bytes of `row`, at byte 16 `chunk` of the instruction's depth. The swizzle XORs bits 4 to 6 of the

@@ -83,7 +83,7 @@ KERNEL(160, 3) conv2d_bf16_n2_c64_h9_w10_k64_r3_s3_pad1(TENSOR_MAP X_map, TENSOR
                         for (int nhw_u = 0; nhw_u < 64; nhw_u += 64) {
                             #pragma unroll
                             for (int k_u = 0; k_u < 64; k_u += 64) {
-                                wgmma_m64n64k16_bf16(acc[k_u / 8], wgmma_descriptor(shared_address(X_tile + 4096 * ((9 * turn + step) % 3) + 64 * nhw + 64 * nhw_u - 64 * nhw_1) + 2 * (c_u)), wgmma_descriptor(shared_address(W_tile + 4096 * ((9 * turn + step) % 3) + 64 * k + 64 * k_u - 64 * k_1) + 2 * (c_u)));
+                                wgmma_m64n64k16_bf16(acc[k_u / 8], wgmma_descriptor(shared_address(X_tile + 4096 * ((9 * turn + step) % 3) + 64 * nhw + 64 * nhw_u - 64 * nhw_1), 2 * (c_u)), wgmma_descriptor(shared_address(W_tile + 4096 * ((9 * turn + step) % 3) + 64 * k + 64 * k_u - 64 * k_1), 2 * (c_u)));
                             }
                         }
                     }
@@ -91,7 +91,7 @@ KERNEL(160, 3) conv2d_bf16_n2_c64_h9_w10_k64_r3_s3_pad1(TENSOR_MAP X_map, TENSOR
                     wgmma_wait(1);
                     if (step >= 1) {
                         if (member == 0) {
-                            mbarrier_arrive(shared_address(empty + (9 * turn + step - 1) % 3));
+                            mbarrier_arrive(shared_address(empty + (9 * turn + step + 2) % 3));
                         }
                     }
                 }

@@ -83,7 +83,7 @@ CLUSTER_KERNEL(160, 3, 2) matmul_f16_m200_n136_k200_trans_b1(TENSOR_MAP X_map, T
                         for (int m_u = 0; m_u < 64; m_u += 64) {
                             #pragma unroll
                             for (int n_u = 0; n_u < 64; n_u += 64) {
-                                wgmma_m64n64k16_f16(acc[n_u / 8], wgmma_descriptor(shared_address(X_tile + 4096 * ((4 * turn + k / 64) % 3) + 64 * m + 64 * m_u - 64 * m_1) + 2 * (k_u)), wgmma_descriptor(shared_address(W_tile + 4096 * ((4 * turn + k / 64) % 3) + 64 * n + 64 * n_u - 64 * n_1) + 2 * (k_u)));
+                                wgmma_m64n64k16_f16(acc[n_u / 8], wgmma_descriptor(shared_address(X_tile + 4096 * ((4 * turn + k / 64) % 3) + 64 * m + 64 * m_u - 64 * m_1), 2 * (k_u)), wgmma_descriptor(shared_address(W_tile + 4096 * ((4 * turn + k / 64) % 3) + 64 * n + 64 * n_u - 64 * n_1), 2 * (k_u)));
                             }
                         }
                     }
@@ -91,7 +91,7 @@ CLUSTER_KERNEL(160, 3, 2) matmul_f16_m200_n136_k200_trans_b1(TENSOR_MAP X_map, T
                     wgmma_wait(1);
                     if (k >= 64) {
                         if (member < 2) {
-                            mbarrier_arrive_at(shared_address(empty + (4 * turn + k / 64 - 1) % 3), member);
+                            mbarrier_arrive_at(shared_address(empty + (4 * turn + k / 64 + 2) % 3), member);
                         }
                     }
                 }

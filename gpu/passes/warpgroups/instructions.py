@@ -68,7 +68,8 @@ def _lanes(statement: Statement) -> For:
 def _element(operand: str, point: Index, deep: Index, dtype: str, across: bool) -> Value:
     """An element of a or b as an f32, in a row or column, at a depth of the part."""
     row, chunk = row_points(dtype), CHUNK_BYTES // DTYPE_BYTES[dtype]
-    line, at = (deep, point % row) if across else (point, deep + variable("part"))
+    deep = deep + variable("part")
+    line, at = (deep, point % row) if across else (point, deep)
     block = point // row * (row * row) if across else ZERO
     place = block + line * row + applied("^", at // chunk, line % 8) * chunk + at % chunk
     load = Load(operand, (place,))
@@ -78,8 +79,8 @@ def _element(operand: str, point: Index, deep: Index, dtype: str, across: bool) 
 def _descriptor(operand: str, dtype: str, across: bool) -> str:
     place = f"shared_address({{{operand}}})"
     if across:  # blocks of as many points as a row has, of so many rows
-        return f"wgmma_descriptor_across({place}, {row_points(dtype) * ROW_BYTES})"
-    return f"wgmma_descriptor({place} + {DTYPE_BYTES[dtype]} * ({{part}}))"
+        return f"wgmma_descriptor_across({place}, {row_points(dtype) * ROW_BYTES}, {ROW_BYTES} * ({{part}}))"
+    return f"wgmma_descriptor({place}, {DTYPE_BYTES[dtype]} * ({{part}}))"
 
 
 FENCE = Instruction("wgmma_fence", "wgmma_fence()", ())

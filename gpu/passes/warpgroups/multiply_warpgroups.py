@@ -139,14 +139,14 @@ class _Tile(WarpTile):
         quarter, member = LANE // WARP_SIZE, LANE % WARP_SIZE
         group = variable(WARPGROUP) * WARPS_OF_GROUP
         to = (group + quarter, member, at(self.rows, self.step), at(self.columns, COLUMNS), ZERO)
-        part = Immediate(ZERO if all(across) else variable(self.depth))
-        given = (("to", Address(ACCUMULATORS, to)), ("a", _begin(a)), ("b", _begin(b)), ("part", part))
+        operands = (("a", self.begin(a)), ("b", self.begin(b)), ("part", Immediate(variable(self.depth))))
+        given = (("to", Address(ACCUMULATORS, to)), *operands)
         found: Statement = Do(Invoke(wgmma(self.dtype, self.width, across), given))
         for name, step in ((self.columns, self.width), (self.rows, self.step), (self.depth, self.deep)):
             found = replace(loops[name], step=step, body=(found,))
         return found
 
-
-def _begin(load: Load) -> Address:
-    """Where the rows of an instruction begin. Across the depth that is in the first of its blocks."""
-    return Address(load.buffer, (*load.at[:-1], ZERO))
+    def begin(self, load: Load) -> Address:
+        """Where the rows of an instruction begin, at the step's first depth. Across it that is in the first block."""
+        first = tuple(index.replaced({self.depth: ZERO}) for index in load.at[:-1])
+        return Address(load.buffer, (*first, ZERO))

@@ -153,7 +153,7 @@ class _Ring:
     def before(self) -> Index:
         """The stage of the step before this one."""
         if self.turn is not None:
-            return (self.number - 1) % self.stages
+            return (self.number + self.stages - 1) % self.stages
         return stage_of(self.loop, self.stages, self.stages - 1)
 
     @property
