@@ -23,8 +23,9 @@ DEVICE unsigned cluster_rank(void)
     return rank;
 }
 
-/* The barrier of all threads of the cluster, in two halves. */
-DEVICE void cluster_arrive(void) { asm volatile("barrier.cluster.arrive;" ::: "memory"); }
+/* The barrier of all threads of the cluster, in two halves. It publishes no writes of its threads: mbarriers have
+ * fences of their own. Without .relaxed, ptxas would put a fence of the whole GPU before it (MEMBAR.ALL.GPU). */
+DEVICE void cluster_arrive(void) { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
 DEVICE void cluster_wait(void) { asm volatile("barrier.cluster.wait;" ::: "memory"); }
 
 /* ---- mbarriers: 8 bytes of shared memory ---- */
@@ -68,6 +69,9 @@ DEVICE void mbarrier_wait(unsigned barrier, unsigned parity)
     asm volatile("{ .reg .pred over; again: mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;"
                  "@!over bra again; }" ::"r"(barrier), "r"(parity) : "memory");
 }
+
+/* Fetches a tensor map for the copy engine, which needs it for the first copy of its array. */
+DEVICE void prefetch_map(const tensor_map *map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
 
 /* ---- from global to shared memory ---- */
 

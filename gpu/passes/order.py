@@ -22,6 +22,7 @@ from gpu.passes.matrices.store_pairs import store_pairs
 from gpu.passes.matrices.swizzle import swizzle, swizzle_stores
 from gpu.passes.memory.allocate_shared import allocate_shared
 from gpu.passes.memory.place_barriers import place_barriers
+from gpu.passes.memory.prefetch_maps import prefetch_maps
 from gpu.passes.memory.stage_tiles import stage_tiles
 from gpu.passes.memory.widen import widen
 from gpu.passes.memory.widen_copies import widen_copies
@@ -177,6 +178,7 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
     Pass("place barriers", lambda kernel, _: place_barriers(kernel)),
     Pass("share copies", lambda kernel, _: share_copies(kernel), _of_clusters),
+    Pass("prefetch maps", lambda kernel, _: prefetch_maps(kernel), _of_boxes),
     Pass("state parities", lambda kernel, _: state_parities(kernel), _of_boxes),
     Pass("keep loops", lambda kernel, _: keep_loops(kernel), _copied),
 )

@@ -92,6 +92,7 @@ STORES = {
 }
 
 _START = f"""if (lane == 0) {{
+    prefetch_map(&a);
     mbarrier_init(shared + {BARRIER}, 1);
     mbarrier_fence_init();
 }}

@@ -35,6 +35,9 @@ static int twin_tma_count;
 /* The 8 bytes of an mbarrier. `visible`: a fence has made its initialisation visible. */
 struct twin_mbarrier { uint64_t phase : 1, visible : 1, expected : 12, pending : 12, magic : 14; int64_t bytes : 24; };
 
+/* The twin has no cache of tensor maps. */
+DEVICE void prefetch_map(const tensor_map *map) { (void)map; }
+
 /* ---- clusters ---- */
 
 DEVICE unsigned cluster_rank(void) { return (unsigned)(twin_self() / twin.thread_count); }

@@ -30,6 +30,9 @@ KERNEL(160, 3) conv2d_bf16_n2_c64_h9_w10_k64_r3_s3_pad1(TENSOR_MAP X_map, TENSOR
     unsigned long long *const full = SHARED(unsigned long long, 65536);
     unsigned long long *const empty = SHARED(unsigned long long, 65568);
     if (thread == 0) {
+        prefetch_map(&X_map);
+        prefetch_map(&W_map);
+        prefetch_map(&Y_map);
         mbarrier_init(shared_address(full), 1);
         mbarrier_init(shared_address(full + 1), 1);
         mbarrier_init(shared_address(full + 2), 1);

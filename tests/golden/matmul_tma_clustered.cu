@@ -29,6 +29,9 @@ CLUSTER_KERNEL(160, 3, 2) matmul_f16_m200_n136_k200_trans_b1(TENSOR_MAP X_map, T
     unsigned long long *const full = SHARED(unsigned long long, 65536);
     unsigned long long *const empty = SHARED(unsigned long long, 65568);
     if (thread == 0) {
+        prefetch_map(&X_map);
+        prefetch_map(&W_map);
+        prefetch_map(&Y_map);
         mbarrier_init(shared_address(full), 1);
         mbarrier_init(shared_address(full + 1), 1);
         mbarrier_init(shared_address(full + 2), 1);
@@ -162,8 +165,9 @@ CLUSTER_KERNEL(160, 3, 2) matmul_f16_m200_n136_k200_trans_b1(TENSOR_MAP X_map, T
                     copy_box_2d_multicast(shared_address(W_tile + 4096 * ((4 * turn + k / 64) % 3) + 2048 * rank), &W_map, shared_address(full + (4 * turn + k / 64) % 3), k, n_1 + 32 * rank, 3);
                 }
             }
+            for (int later = 0; later < 3; ++later) {
+                mbarrier_wait(shared_address(empty + (4 * ((blocks / 2 - block / 2 + 5) / (blocks / 2)) + later) % 3), ((4 * ((blocks / 2 - block / 2 + 5) / (blocks / 2)) + later) / 3 + 1) % 2);
+            }
         }
     }
-    cluster_arrive();
-    cluster_wait();
 }

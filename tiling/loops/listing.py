@@ -69,6 +69,7 @@ from tiling.loops.machines import (
     Cursors,
     Fence,
     Open,
+    PrefetchMap,
     Shape,
     StoreBox,
     Take,
@@ -271,6 +272,8 @@ def _of_memory(statement: Statement) -> str:
             return f"store a {'swizzled ' * swizzled}box of {' x '.join(map(str, extents))} to {' from '.join(places)}"
         case WaitStores(pending):
             return f"wait until {pending or 'no'} boxes are still to be read"
+        case PrefetchMap(array):
+            return f"prefetch the map of {array}"
         case Open(barrier, arrivals):
             return f"open {_operand(barrier)} for {arrivals} arrivals"
         case Arrive(barrier, 0, rank):

@@ -50,6 +50,7 @@ from tiling.loops.machines import (
     Copy,
     CopyBox,
     Open,
+    PrefetchMap,
     StoreBox,
     Take,
     Wait,
@@ -121,6 +122,8 @@ class GpuPrinter:
                 return [f"copy_async_{count * size}({self.operand(target)}, {self.operand(source)}, {inside});"]
             case Commit():
                 return ["cp_async_commit();"]
+            case PrefetchMap(array):
+                return [f"prefetch_map(&{map_of(array)});"]
             case Open(barrier, arrivals):
                 return [f"mbarrier_init({self.shared(barrier)}, {arrivals});"]
             case Arrive(barrier, 0, None):

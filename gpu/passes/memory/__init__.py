@@ -7,4 +7,5 @@ Read in this order:
     widen_copies     four neighbours of a tile in one access
     allocate_shared  where arrays of shared memory lie, by their lifetimes
     place_barriers   barriers where threads need what others wrote
+    prefetch_maps    the copy engine fetches the maps of arrays early
 """

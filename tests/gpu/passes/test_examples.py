@@ -57,6 +57,7 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
     **{name: (matmul(m=256, n=256, k=256, dtype="f16", transpose_b=True), WARPGROUPS) for name in OF_WARPGROUPS},
     **{name: (matmul(m=512, n=384, k=256, dtype="f16", transpose_b=True), CLUSTERS) for name in OF_CLUSTERS},
     "store boxes": (matmul(m=256, n=256, k=256, dtype="f16", transpose_b=True), IN_TURNS),
+    "prefetch maps": (matmul(m=256, n=256, k=256, dtype="f16", transpose_b=True), IN_TURNS),
     "take turns": (
         matmul(m=256, n=256, k=256, dtype="f16", transpose_b=True),
         IN_TURNS.replace("T(m,2)@warpgroup", "T(m,1)@warpgroup").replace("S(c)", "T(m,2)@warpgroup S(c)"),

@@ -223,7 +223,7 @@ def test_only_the_barrier_behind_the_opening_is_one_of_all_blocks():
     kernel = dict(scheme_forms(scheme_of("warpgroups of clusters")))["place barriers"]
     more = with_launches(kernel, lambda launch: replace(launch, body=(*launch.body, Barrier("thread"))))
     found = [s.kind for s in walk(share_copies(more).body) if isinstance(s, Barrier) and s.kind != "lane"]
-    assert found == ["block", "thread", "block"]
+    assert found == ["block", "thread"]
 
 
 STORING = ("warpgroups in turns", "warpgroups of clusters", "warpgroups, a residual by boxes")

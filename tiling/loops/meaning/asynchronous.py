@@ -19,6 +19,7 @@ from tiling.loops.machines import (
     CopyBox,
     Cursors,
     Open,
+    PrefetchMap,
     StoreBox,
     Wait,
     WaitStores,
@@ -191,6 +192,10 @@ def _advance(statement: Advance, scope: Scope) -> None:
     scope.prefetches.advance(statement.cursor)
 
 
+def _prefetch_map(statement: PrefetchMap, scope: Scope) -> None:
+    scope.arrays[statement.array]  # there is such an array
+
+
 def _place(address: Address, scope: Scope) -> Array:
     """An array seen from a place in it."""
     return scope.arrays[address.buffer].moved(address.buffer, scope.at(address.at))
@@ -199,6 +204,6 @@ def _place(address: Address, scope: Scope) -> Array:
 ASYNCHRONOUS: dict[type, Callable[..., None]] = {
     **{Copy: _copy, Commit: _commit, Wait: _wait, CopyBox: _copy_box},
     **{StoreBox: _store_box, WaitStores: _wait_stores},
-    **{Open: _open, Arrive: _arrive, Await: _await, AwaitParity: _await_parity},
+    **{PrefetchMap: _prefetch_map, Open: _open, Arrive: _arrive, Await: _await, AwaitParity: _await_parity},
     **{Prefetch: _prefetch, Cursors: _cursors, Aim: _aim, Advance: _advance},
 }

@@ -53,7 +53,8 @@ class Workers:
     mbarriers: dict[tuple[Worker, Place], Mbarrier] = field(default_factory=dict)
     heard: dict[Worker, dict[Worker, int]] = field(default_factory=dict)  # the waits that mbarriers told each worker of
     shared: dict[tuple[Worker, str], Any] = field(default_factory=dict)  # the shared memory of each block, by buffer
-    reached: dict[Worker, Action] = field(default_factory=dict)  # when another block last reached into a block's
+    # For each block, the workers of others that reached into its memory, with the last wait of each before.
+    reached: dict[Worker, dict[Worker, int]] = field(default_factory=dict)
     meeting: dict[Worker, set[Worker]] = field(default_factory=dict)  # for each cluster, its blocks that wait here
     together: int = 1  # blocks of a cluster
     pause: Callable[[], None] = alone  # lets other roles and blocks go on
@@ -90,17 +91,23 @@ class Workers:
         if (block, name) not in self.shared:
             raise Race(f"{_named(self.now)} reaches for {name} of {_named(block)}, which has not begun")
         if block != self.block():
-            self.reached[block] = (self.now, self.waits)
+            self.reached.setdefault(block, {})[self.now] = self.waits
         return self.shared[block, name]
 
     def end(self, cluster: Worker) -> None:
         """All blocks of a cluster have ended. Raises Race where one may have ended before another reached for it."""
-        for block, (other, waits) in self.reached.items():
-            if self.waited.get(cluster, 0) <= waits:
-                raise Race(
-                    f"{_named(block)} may end before {_named(other)} reaches for its memory: no barrier after it"
-                )
+        for block, others in self.reached.items():
+            for other, waits in others.items():
+                if self.waited.get(cluster, 0) <= waits and not self._heard_in(block, other, waits):
+                    raise Race(
+                        f"{_named(block)} may end before {_named(other)} reaches for its memory: no barrier after it, "
+                        "and nobody in the block waits for its arrival"
+                    )
         self.reached.clear()
+
+    def _heard_in(self, block: Worker, other: Worker, waits: int) -> bool:
+        """Whether a worker of a block waited for an mbarrier at which another worker arrived after an action."""
+        return any(heard.get(other, -1) >= waits for worker, heard in self.heard.items() if set(block) <= set(worker))
 
     def meet(self) -> None:
         """The block at work waits for the others of its cluster."""

@@ -1,0 +1,44 @@
+"""Lets the copy engine fetch the maps of arrays before the first copy of a box needs them.
+
+    for thread in 0..1, thread:
+      open full for 1 arrivals
+      …
+    ->
+    for thread in 0..1, thread:
+      prefetch the map of X
+      prefetch the map of W
+      prefetch the map of Y
+      open full for 1 arrivals
+      …
+
+A map is a parameter of the kernel, in global memory. Blocks wait for each other meanwhile. Source: the prologues of
+CUTLASS's kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpu.passes.facts.workers import with_launches
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import For, Statement
+from tiling.loops.machines import CopyBox, Open, PrefetchMap, StoreBox
+from tiling.loops.walk import walk
+
+
+def prefetch_maps(kernel: Kernel) -> Kernel:
+    """The kernel, whose maps are prefetched where it opens its mbarriers."""
+
+    def changed(launch: For) -> For:
+        boxes = [s for s in walk(launch.body) if isinstance(s, (CopyBox, StoreBox))]
+        names = dict.fromkeys(s.source.buffer if isinstance(s, CopyBox) else s.target.buffer for s in boxes)
+        fetched = tuple(map(PrefetchMap, sorted(names, key=[b.name for b in kernel.arrays].index)))
+        return replace(launch, body=tuple(_before_opening(s, fetched) for s in launch.body))
+
+    return with_launches(kernel, changed)
+
+
+def _before_opening(statement: Statement, fetched: tuple[Statement, ...]) -> Statement:
+    if isinstance(statement, For) and any(isinstance(s, Open) for s in statement.body):
+        return replace(statement, body=(*fetched, *statement.body))
+    return statement
