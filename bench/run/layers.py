@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import cache
 from typing import Any
 
 from bench.peers import PEERS
@@ -59,8 +61,8 @@ def run_layer(
     KeyboardInterrupt also where a Ctrl-C ended the search with a result, since the full budget might find a better one.
     """
     started = time.monotonic()
-    # Earlier measurements are ignored, so that every run searches anew.
-    search = find(problem, backend.target, budget=budget, trials=DEFAULT_TRIALS, forget=True)
+    # Earlier measurements are ignored, so that every run searches anew. The contest makes the last check.
+    search = find(problem, backend.target, budget=budget, trials=DEFAULT_TRIALS, forget=True, verify=False)
     if search.interrupted:
         raise KeyboardInterrupt
     measured = {found.scheme.text for found in search.tried}
@@ -132,11 +134,42 @@ def held(job: dict[str, Any], peers: Sequence[str], target: str) -> tuple[dict[s
 
 def _call(peers: Sequence[str], job: dict[str, Any], target: str) -> dict[str, Any]:
     timeout = _TIMEOUT_SECONDS + sum(PEERS[peer].patience for peer in peers)
-    contest, memory = "bench.run.contest:contest", TARGETS[target].address_space
     variables = environment(peers, job.get("threads", 1))
-    with closing(Worker(memory_bytes=memory, env=variables, packages=PACKAGES)) as worker:
-        found: dict[str, Any] = worker.call(contest, timeout=timeout, target=target, peers=list(peers), **job)
+    with _worker(target, tuple(sorted(variables.items()))) as worker:
+        found: dict[str, Any] = worker.call(
+            "bench.run.contest:contest", timeout=timeout, target=target, peers=list(peers), **job
+        )
     return found
+
+
+@contextmanager
+def _worker(target: str, variables: tuple[tuple[str, str], ...]) -> Iterator[Worker]:
+    """The process of a contest: a new one, or where the target says so one for the contests of all layers.
+
+    A process whose contest failed is not used again: after a fault a GPU answers nothing in it.
+    """
+    if not TARGETS[target].lasting:
+        with closing(_new_worker(target, variables)) as worker:
+            yield worker
+        return
+    worker = _lasting_worker(target, variables)
+    try:
+        yield worker
+    except BaseException:
+        worker.close()
+        _lasting_worker.cache_clear()
+        raise
+
+
+@cache
+def _lasting_worker(target: str, variables: tuple[tuple[str, str], ...]) -> Worker:
+    worker = _new_worker(target, variables)
+    atexit.register(worker.close)
+    return worker
+
+
+def _new_worker(target: str, variables: tuple[tuple[str, str], ...]) -> Worker:
+    return Worker(memory_bytes=TARGETS[target].address_space, env=dict(variables), packages=PACKAGES)
 
 
 def _contender(

@@ -182,6 +182,7 @@ def _state() -> str:
 TARGET = Target(
     arena=_arena,
     address_space=None,
+    lasting=False,
     usual_peers=("onednn", "onednn-nchw", "ort", "openvino"),
     caches={
         "warm": "warm caches: inputs, weights and output stay where the call before left them",

@@ -130,6 +130,7 @@ def state() -> str:
 TARGET = Target(
     arena=_arena,
     address_space=ADDRESSES,
+    lasting=True,  # PyTorch and CuPy take seconds to start, as long as the search of a layer
     usual_peers=("cudnn", "cublas", "triton"),
     caches={
         "warm": "warm L2: inputs, weights and output stay where the call before left them",

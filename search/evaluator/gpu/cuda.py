@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -93,8 +94,10 @@ class CudaEvaluator:
 
         A worker that replaces another one opens the device when it is needed.
         """
-        self._make_ready()
-        self._load_compiler()
+        with ThreadPoolExecutor(1) as pool:
+            compiler = pool.submit(self._load_compiler)
+            self._make_ready()
+            compiler.result()
 
     def close(self) -> None:
         self._device.close()

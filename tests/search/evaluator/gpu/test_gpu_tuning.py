@@ -197,7 +197,8 @@ def test_the_budget_begins_once_device_and_compiler_are_ready(stand_in, monkeypa
     outcome = Outcome(Measured(schemes[0], (Timing((1.0,), 1.0),)), 1, 0, False)
     monkeypatch.setattr("search.flow.find.tuned", lambda *_, **__: (steps.append("tune") or outcome, 0))
     find(matmul(m=40, n=24, k=56), backend.target, verify=False)
-    assert steps == ["search.evaluator.gpu.measure:ready", "search.evaluator.gpu.measure:compiler_ready", "tune"]
+    both = {"search.evaluator.gpu.measure:ready", "search.evaluator.gpu.measure:compiler_ready"}
+    assert set(steps[:2]) == both and steps[2:] == ["tune"]
 
 
 @pytest.fixture
