@@ -5,6 +5,7 @@ In this folder, and in its rooms:
     command      the command `python -m bench`
     render       the command `python -m bench.render`
     model        the command `python -m bench.model`
+    gpu_model    the command `python -m bench.gpu_model`
     choice       the command `python -m bench.choice`
     disturbed    the command `python -m bench.disturbed`
     deployed     the command `python -m bench.deployed`

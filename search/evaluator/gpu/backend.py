@@ -134,6 +134,10 @@ class GpuBackend:
             raise SchemeError(refused)
         return [prediction.scheme for prediction in sorted(found, key=order)]
 
+    def ranked(self, schemes: Iterable[AnyScheme]) -> list[Prediction]:
+        """The predictions of given schemes, the fastest first. Raises ValueError where one does not fit."""
+        return sorted(map(self._predicted, schemes), key=order)
+
     def predicted_seconds(self, schemes: Sequence[AnyScheme]) -> list[float]:
         return [self._predicted(scheme).seconds for scheme in schemes]
 

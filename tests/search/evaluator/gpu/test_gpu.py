@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import replace
+from math import hypot
 
 import numpy as np
 import pytest
@@ -112,7 +113,8 @@ def test_the_models_choice_without_a_device(command, shape, dtype, capsys):
         "cuda",
     )
     assert found["device"] == "H200" and found["architecture"] == "sm_90a"
-    assert found["predicted_seconds"] == pytest.approx(found["parts"][found["bottleneck"]] + found["parts"]["unhidden"])
+    unhidden, memory = (found["parts"].pop(name) for name in ("unhidden", "memory"))
+    assert found["predicted_seconds"] == pytest.approx(hypot(max(found["parts"].values()), memory) + unhidden)
     assert found["registers"] is None and found["correct"] is None
     assert found["check"] == "not run: there is no CUDA device here"
 
@@ -147,7 +149,7 @@ def test_the_explanation_shows_every_pipe_of_the_choice_and_of_four_runners_up(c
     assert matmul_command(["--target", "cuda", "--explain", "--shape", "m=4096,n=4096,k=4096"]) == 0
     text = capsys.readouterr().out
     table = text.partition("\n\n")[2].splitlines()
-    assert all(pipe in table[0] for pipe in ("matrix", "shared", "latency", "copies", "l2", "memory", "limited by"))
+    assert all(pipe in table[0] for pipe in ("matrix", "shared", "turns", "copies", "l2", "memory", "limited by"))
     assert [line.split()[0] for line in table[1:6]] == ["chosen", "#2", "#3", "#4", "#5"]
     assert "It is limited by " in table[-1] and "The next candidate is predicted" in table[-1]
     assert "not compiled: NVRTC cannot be loaded, which compiles CUDA kernels: pip install" in text
