@@ -42,7 +42,7 @@ DEVICE unsigned long long wgmma_descriptor_across(unsigned tile, unsigned every_
     return (unsigned long long)high << 32 | low;
 }
 
-/* The 32, 64 or 128 sums of a lane: their names in the text of an instruction, and their operands. */
+/* The 32, 64, 96 or 128 sums of a lane: their names in the text of an instruction, and their operands. */
 #define SUM_NAMES_32 \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -50,10 +50,12 @@ DEVICE unsigned long long wgmma_descriptor_across(unsigned tile, unsigned every_
     SUM_NAMES_32 ", " \
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define SUM_NAMES_128 \
+#define SUM_NAMES_96 \
     SUM_NAMES_64 ", " \
     "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
-    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
+    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define SUM_NAMES_128 \
+    SUM_NAMES_96 ", " \
     "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define SUMS_8(d, i) \
@@ -61,7 +63,8 @@ DEVICE unsigned long long wgmma_descriptor_across(unsigned tile, unsigned every_
     "+f"((d)[i + 4]), "+f"((d)[i + 5]), "+f"((d)[i + 6]), "+f"((d)[i + 7])
 #define SUMS_32(d, i) SUMS_8(d, i), SUMS_8(d, i + 8), SUMS_8(d, i + 16), SUMS_8(d, i + 24)
 #define SUMS_64(d, i) SUMS_32(d, i), SUMS_32(d, i + 32)
-#define SUMS_128(d, i) SUMS_64(d, i), SUMS_64(d, i + 64)
+#define SUMS_96(d, i) SUMS_64(d, i), SUMS_32(d, i + 64)
+#define SUMS_128(d, i) SUMS_96(d, i), SUMS_32(d, i + 96)
 
 /* d += a·b by the instruction `shape`, whose text ends with `more`. Its operands are the sums, then a, b and those in
  * `...`. The first of `...` is a 1: the product is added to the sums. `at_…` are the operands' numbers. */
@@ -100,6 +103,20 @@ template <int a_across, int b_across> DEVICE void wgmma_m64n128k16_bf16_of(float
           "r"(1), "n"(a_across), "n"(b_across));
 }
 
+/* d += a·b for a (64,16) and b (16,192); lanes hold d as 24 tiles of mma's (16,8), and each warp holds 16 rows. */
+template <int a_across, int b_across> DEVICE void wgmma_m64n192k16_f16_of(float *d, unsigned long long a, unsigned long long b)
+{
+    WGMMA("m64n192k16.f32.f16.f16", SUMS_96(d, 0), SUM_NAMES_96, "96", "97", "98", ", %99, %100",
+          "r"(1), "n"(a_across), "n"(b_across));
+}
+
+/* d += a·b for a (64,16) and b (16,192); lanes hold d as 24 tiles of mma's (16,8), and each warp holds 16 rows. */
+template <int a_across, int b_across> DEVICE void wgmma_m64n192k16_bf16_of(float *d, unsigned long long a, unsigned long long b)
+{
+    WGMMA("m64n192k16.f32.bf16.bf16", SUMS_96(d, 0), SUM_NAMES_96, "96", "97", "98", ", %99, %100",
+          "r"(1), "n"(a_across), "n"(b_across));
+}
+
 /* d += a·b for a (64,16) and b (16,256); lanes hold d as 32 tiles of mma's (16,8), and each warp holds 16 rows. */
 template <int a_across, int b_across> DEVICE void wgmma_m64n256k16_f16_of(float *d, unsigned long long a, unsigned long long b)
 {
@@ -126,6 +143,12 @@ DEVICE void wgmma_m64n128k8_tf32(float *d, unsigned long long a, unsigned long l
     WGMMA("m64n128k8.f32.tf32.tf32", SUMS_64(d, 0), SUM_NAMES_64, "64", "65", "66", "", "r"(1));
 }
 
+/* d += a·b for a (64,8) and b (8,192), in f32 whose low 13 bits are ignored; lanes hold d as for 16-bit elements. */
+DEVICE void wgmma_m64n192k8_tf32(float *d, unsigned long long a, unsigned long long b)
+{
+    WGMMA("m64n192k8.f32.tf32.tf32", SUMS_96(d, 0), SUM_NAMES_96, "96", "97", "98", "", "r"(1));
+}
+
 /* d += a·b for a (64,8) and b (8,256), in f32 whose low 13 bits are ignored; lanes hold d as for 16-bit elements. */
 DEVICE void wgmma_m64n256k8_tf32(float *d, unsigned long long a, unsigned long long b)
 {
@@ -137,6 +160,8 @@ DEVICE void wgmma_m64n256k8_tf32(float *d, unsigned long long a, unsigned long l
 #define wgmma_m64n64k16_bf16(d, a, b) wgmma_m64n64k16_bf16_of<0, 0>(d, a, b)
 #define wgmma_m64n128k16_f16(d, a, b) wgmma_m64n128k16_f16_of<0, 0>(d, a, b)
 #define wgmma_m64n128k16_bf16(d, a, b) wgmma_m64n128k16_bf16_of<0, 0>(d, a, b)
+#define wgmma_m64n192k16_f16(d, a, b) wgmma_m64n192k16_f16_of<0, 0>(d, a, b)
+#define wgmma_m64n192k16_bf16(d, a, b) wgmma_m64n192k16_bf16_of<0, 0>(d, a, b)
 #define wgmma_m64n256k16_f16(d, a, b) wgmma_m64n256k16_f16_of<0, 0>(d, a, b)
 #define wgmma_m64n256k16_bf16(d, a, b) wgmma_m64n256k16_bf16_of<0, 0>(d, a, b)
 
@@ -145,5 +170,7 @@ DEVICE void wgmma_m64n256k8_tf32(float *d, unsigned long long a, unsigned long l
 #define wgmma_m64n64k16_bf16_across(d, a, b, a_across, b_across) wgmma_m64n64k16_bf16_of<a_across, b_across>(d, a, b)
 #define wgmma_m64n128k16_f16_across(d, a, b, a_across, b_across) wgmma_m64n128k16_f16_of<a_across, b_across>(d, a, b)
 #define wgmma_m64n128k16_bf16_across(d, a, b, a_across, b_across) wgmma_m64n128k16_bf16_of<a_across, b_across>(d, a, b)
+#define wgmma_m64n192k16_f16_across(d, a, b, a_across, b_across) wgmma_m64n192k16_f16_of<a_across, b_across>(d, a, b)
+#define wgmma_m64n192k16_bf16_across(d, a, b, a_across, b_across) wgmma_m64n192k16_bf16_of<a_across, b_across>(d, a, b)
 #define wgmma_m64n256k16_f16_across(d, a, b, a_across, b_across) wgmma_m64n256k16_f16_of<a_across, b_across>(d, a, b)
 #define wgmma_m64n256k16_bf16_across(d, a, b, a_across, b_across) wgmma_m64n256k16_bf16_of<a_across, b_across>(d, a, b)

@@ -55,9 +55,7 @@ _TILES = (
 _WGMMA_TILES = (
     ((2, 1), (64, 256)),
     ((2, 1), (128, 128)),
-    ((2, 1), (64, 128)),
     ((1, 1), (128, 128)),
-    ((1, 1), (64, 256)),
     ((1, 1), (64, 128)),
     ((2, 1), (64, 64)),
     ((1, 1), (64, 64)),
@@ -65,22 +63,27 @@ _WGMMA_TILES = (
 # For the TMA pipeline: the same, the number of stages, and whether clusters share the tile. There are as many stages as
 # shared memory has room for, for as many blocks as there are registers for. A deeper ring costs nothing else, since one
 # thread copies. Large tiles are worth sharing. So are small tiles of tf32, which has no pipeline of wgmma and cp.async.
+# By 192 rows or columns some sizes have as many tiles as there are multiprocessors, where other tiles leave many idle.
 _TMA_TILES = (
     (((2, 1), (64, 256)), 4, True),
     (((2, 1), (128, 128)), 4, True),
+    (((3, 1), (64, 192)), 3, True),
+    (((3, 1), (64, 128)), 4, True),
+    (((2, 1), (64, 192)), 4, True),
     (((2, 1), (64, 128)), 6, True),
     (((1, 1), (128, 128)), 3, True),
     (((1, 1), (64, 256)), 5, True),
+    (((1, 1), (64, 192)), 3, True),
     (((1, 1), (64, 128)), 4, True),
     (((2, 1), (64, 64)), 3, False),
     (((1, 1), (64, 64)), 4, False),
 )
 # Ping-pong: two warpgroups have a tile each, and one multiplies while the other stores. It suits products of few steps.
-_PING_PONG_TILES = (((64, 256), 4), ((128, 128), 6))
+_PING_PONG_TILES = (((64, 256), 4), ((128, 128), 6), ((64, 192), 6))
 _CLUSTERS = ((1, 1), (2, 1), (1, 2))
 _STEP_BYTES = (64, 128)
 _DEPTHS = (3, 4, 6)
-_WGMMA_DEPTHS = (3, 4, 6)
+_WGMMA_DEPTHS = (3, 4)
 _LARGEST_RING = max(device.shared_of_block for device in DEVICES.values())  # the largest tiles have no ring of 6 stages
 # Tiles of rows, at most, that blocks take before the next tile of columns. Blocks that run at once then share both
 # inputs in the L2.
@@ -191,7 +194,10 @@ def _tiles(problem: Problem, schedule: Schedule, worker: str) -> list[Tile]:
     together = schedule.together
     sizes = (count * warps * tile for count, warps, tile in zip(together, schedule.warps, schedule.warp_tile))
     row_tiles, column_tiles = (-(-problem.extent(axis) // size) for axis, size in zip((rows, columns), sizes))
-    group = min(_GROUP // together[0], row_tiles)
+    most = min(_GROUP // together[0], row_tiles)
+    # As few tiles as possible lie beyond the edge. Blocks that run at once have all of a few columns in any case.
+    least = 1 if column_tiles <= _GROUP else max(1, most // 2)
+    group = min(range(least, most + 1), key=lambda each: (-(-row_tiles // each) * each, -each))
     batch = [Tile("l", problem.extents["l"], worker)] if "l" in problem.extents else []
     return [
         *batch,

@@ -192,20 +192,25 @@ static void twin_wgmma(float *d, uint64_t a, uint64_t b, int a_across, int b_acr
 
 DEVICE void wgmma_m64n64k16_f16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 64, twin_half_of); }
 DEVICE void wgmma_m64n128k16_f16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 128, twin_half_of); }
+DEVICE void wgmma_m64n192k16_f16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 192, twin_half_of); }
 DEVICE void wgmma_m64n256k16_f16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 256, twin_half_of); }
 DEVICE void wgmma_m64n64k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 64, twin_bf16_of); }
 DEVICE void wgmma_m64n128k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 128, twin_bf16_of); }
+DEVICE void wgmma_m64n192k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 192, twin_bf16_of); }
 DEVICE void wgmma_m64n256k16_bf16(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 256, twin_bf16_of); }
 
 DEVICE void wgmma_m64n64k8_tf32(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 64, twin_tf32_of); }
 DEVICE void wgmma_m64n128k8_tf32(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 128, twin_tf32_of); }
+DEVICE void wgmma_m64n192k8_tf32(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 192, twin_tf32_of); }
 DEVICE void wgmma_m64n256k8_tf32(float *d, uint64_t a, uint64_t b) { twin_wgmma(d, a, b, 0, 0, 256, twin_tf32_of); }
 
 DEVICE void wgmma_m64n64k16_f16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 64, twin_half_of); }
 DEVICE void wgmma_m64n128k16_f16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 128, twin_half_of); }
+DEVICE void wgmma_m64n192k16_f16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 192, twin_half_of); }
 DEVICE void wgmma_m64n256k16_f16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 256, twin_half_of); }
 DEVICE void wgmma_m64n64k16_bf16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 64, twin_bf16_of); }
 DEVICE void wgmma_m64n128k16_bf16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 128, twin_bf16_of); }
+DEVICE void wgmma_m64n192k16_bf16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 192, twin_bf16_of); }
 DEVICE void wgmma_m64n256k16_bf16_across(float *d, uint64_t a, uint64_t b, int i, int j) { twin_wgmma(d, a, b, i, j, 256, twin_bf16_of); }
 
 DEVICE void wgmma_commit(void)

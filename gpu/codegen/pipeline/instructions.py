@@ -67,7 +67,7 @@ INSTRUCTIONS = (
     *(
         Instruction(f"wgmma_m64n{n}k{k}_{dtype}", dtype, 64, n, k, None, None, spatial(4, 1) @ repeat(1, n // 8) @ _C)
         for dtype, k in (("f16", 16), ("bf16", 16), ("tf32", 8))
-        for n in (64, 128, 256)
+        for n in (64, 128, 192, 256)
     ),
 )
 DTYPES = tuple(dict.fromkeys(instruction.dtype for instruction in INSTRUCTIONS))

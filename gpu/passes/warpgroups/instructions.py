@@ -24,7 +24,7 @@ from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import Alloc, Apply, Body, For, Instruction, Load, Statement, Store, Value
 
-ROWS, COLUMNS = 64, (64, 128, 256)  # of the instruction
+ROWS, COLUMNS = 64, (64, 128, 192, 256)  # of the instruction
 CHUNK_BYTES = 16  # of a tile
 DEPTHS = {dtype: words.depth for dtype, words in WORDS.items()}  # points that an instruction sums
 

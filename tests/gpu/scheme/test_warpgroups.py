@@ -185,7 +185,7 @@ def test_that_registers_move_changes_no_result():
 def test_those_who_multiply_take_registers_of_those_who_copy(name):
     scheme = scheme_of(name)
     source = emit_scheme(scheme)
-    assert source.threads == 3 * 128 and on_twin(scheme, source)
+    assert source.threads % 128 == 0 and on_twin(scheme, source)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from cpu.runtime.compiler.toolchain import CompileError
 from gpu.codegen.loops.copier import copier
 from gpu.codegen.loops.scheme import emit_scheme
-from gpu.limits.multiprocessor import REGISTERS
+from gpu.limits.multiprocessor import blocks_for_registers
 from gpu.model.devices import DEVICES
 from gpu.runtime.compiler import nvrtc
 from gpu.runtime.compiler.compile import compile_cubin
@@ -42,7 +42,7 @@ def fault(scheme, device) -> str:
     if cubin.spilled:
         return f"{scheme.text} on {device} spills {cubin.spilled} bytes"
     asked = int(re.search(r"KERNEL\(\d+, (\d+)[,)]", source.text)[1])
-    if cubin.registers * source.threads * asked > REGISTERS:
+    if blocks_for_registers(source.threads, cubin.registers) < asked:
         return f"{scheme.text} on {device} takes {cubin.registers} registers: too many for {asked} blocks"
     return ""
 

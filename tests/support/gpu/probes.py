@@ -156,12 +156,13 @@ def expected_stores(rank, words):
     return np.ascontiguousarray(whole[:, :8] if rank == 3 else whole[:64]).reshape(-1).view(np.uint32)
 
 
-# Every number of columns, dtype and orientation of wgmma once, not all 27 combinations.
+# Every number of columns, dtype and orientation of wgmma once, not all 36 combinations.
 ORDINARY = [
     name
     for name in PROBES
     if not name.startswith("wgmma")
     or name.startswith("wgmma_m64n64k16_f16")
     or name in ("wgmma_m64n128k16_bf16_across_11", "wgmma_m64n256k16_f16", "wgmma_m64n256k16_bf16_across_01")
-    or name == "wgmma_m64n128k8_tf32"
+    or name in ("wgmma_m64n192k16_f16_across_10", "wgmma_m64n192k16_bf16_across_01")
+    or name in ("wgmma_m64n128k8_tf32", "wgmma_m64n192k8_tf32")
 ]

@@ -145,6 +145,14 @@ _WARPGROUPS = {
         fused(matmul(m=8, n=16, k=180, dtype="f16", transpose_a=True), "relu(y + bias[n])"),
         "S(c) T(k,3) S(a, 2) S(b, 2) T(n,1)@warpgroup U(k,4) M(m64n64k16)",
     ),
+    "warpgroups of 192 columns": (
+        matmul(m=8, n=152, k=24, dtype="bf16"),
+        "S(c) T(k,1) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) M(m64n192k16)",
+    ),
+    "three warpgroups": (
+        matmul(m=136, n=8, k=12, dtype="tf32", transpose_b=True),
+        "S(c) T(k,1) S(a, 2) S(b, 2) T(m,3)@warpgroup U(k,4) M(m64n64k8)",
+    ),
     "warpgroups, one step": (
         matmul(m=5, n=16, k=24, dtype="bf16", batch=2),
         "T(l,2)@block S(c) T(k,1) S(a, 2) S(b, 2) T(n,1)@warpgroup U(k,4) M(m64n64k16)",
@@ -204,6 +212,10 @@ _MOVING = {
         fused(matmul(m=600, n=264, k=136, dtype="bf16", transpose_b=True), "y + z[m,n] * q[m,n]"),
         "T(m,5)@cluster T(n,2)@cluster T(m,2)@warpgroup S(c) T(k,3) S(a, 3) S(b, 3) T(m,1)@warpgroup U(k,4) "
         "M(m64n256k16)",
+    ),
+    "three warpgroups that take registers": (
+        fused(matmul(m=230, n=400, k=72, dtype="f16", transpose_b=True), "relu(y + b[n] + z[m,n])"),
+        "T(m,1)@cluster T(n,3)@cluster T(m,2)@block S(c) T(k,2) S(a, 3) S(b, 3) T(m,3)@warpgroup U(k,4) M(m64n192k16)",
     ),
 }
 

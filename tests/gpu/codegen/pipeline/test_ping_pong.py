@@ -27,6 +27,7 @@ H200 = DEVICES["H200"]
         (product(m=300, n=200, k=330), {"takers": (2, 1), "group": 2, "cluster": (1, 2)}),
         (product(m=70, n=264, k=200, dtype="bf16", transpose_b=False), {"takers": (1, 2), "cluster": (2, 1)}),
         (product(k=100, dtype="tf32"), {"takers": (1, 2), "rows": 2}),
+        (product(m=300, n=200, k=136, transpose_b=False), {"takers": (2, 1), "columns": 192, "cluster": (2, 1)}),
         (fused(product(m=270, n=71, k=136, batch=3), "relu(y + b + z)"), {"takers": (2, 1), "depth": 4}),
         (fused(product(m=900, n=264, k=136), "relu(y + b + z)"), {"takers": (2, 1), "group": 3, "columns": 256}),
         (fused(product(m=270, n=72, k=136, batch=3), "y + z*q[m,n]"), {"takers": (1, 2), "cluster": (2, 1)}),

@@ -36,6 +36,7 @@ CONV = conv2d(n=2, c=16, h=9, w=9, k=40, r=3, s=3, padding=1, dtype="bf16", filt
         (matmul(m=72, n=300, k=150, dtype="bf16", transpose_a=True), {"columns": 256, "groups": (1, 1), "depth": 3}),
         (matmul(m=150, n=101, k=201, dtype="f16", transpose_a=True, transpose_b=True), {"rows": 2, "groups": (1, 2)}),
         (matmul(m=70, n=130, k=128, dtype="bf16", batch=2), {"columns": 128, "groups": (1, 1), "rows": 2, "depth": 5}),
+        (matmul(m=250, n=210, k=100, dtype="f16"), {"columns": 192, "groups": (3, 1)}),
         (CONV, {}),
         (conv2d(c=3, h=17, w=17, k=20, r=5, s=5, stride=2, padding=2, dtype="f16", filters="krsc"), {"groups": (1, 1)}),
     ],
