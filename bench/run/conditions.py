@@ -13,7 +13,7 @@ from typing import Any
 
 from bench.peers import PEERS
 from bench.report.results import Conditions
-from bench.run.layers import ROUNDS, TURN_SECONDS
+from bench.run.layers import ROUNDS
 from bench.run.targets.table import TARGETS
 from cpu.runtime.version import VERSION
 from search.evaluator.cpu.backend import CpuBackend
@@ -74,8 +74,8 @@ def conditions(
         cache=target.caches[cache],
         pinned=target.state(),
         allocator=target.allocator,
-        turns=f"medians over {ROUNDS} turns of {TURN_SECONDS:g} s of every contender, in turns A B A B in one process"
-        + target.turns,
+        turns=f"medians over {ROUNDS} turns of {target.turn_seconds:g} s of every contender, in turns A B A B in one "
+        f"process{target.turns}",
         budget=budget,
         target=backend.target.name,
     )

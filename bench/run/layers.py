@@ -22,7 +22,6 @@ from tiling.problem import Problem
 from tiling.text.shapes import canonical
 
 ROUNDS = 7
-TURN_SECONDS = 0.1
 # Seconds of a contest in a worker for references, compilation and every turn, without preparing peers.
 _TIMEOUT_SECONDS = 600.0
 PACKAGES = ("bench", "cpu")
@@ -115,7 +114,7 @@ def held(job: dict[str, Any], peers: Sequence[str], target: str) -> tuple[dict[s
     Where the contest's process dies, each peer gets a short contest alone. The contest is then held again without the
     peers that die there; without all peers where none dies.
     """
-    job = {**job, "rounds": ROUNDS, "seconds": TURN_SECONDS}
+    job = {**job, "rounds": ROUNDS, "seconds": TARGETS[target].turn_seconds}
     try:
         return _call(peers, job, target), []
     except CandidateError as error:

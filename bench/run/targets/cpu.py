@@ -183,6 +183,7 @@ TARGET = Target(
     arena=_arena,
     address_space=None,
     lasting=False,
+    turn_seconds=0.1,
     usual_peers=("onednn", "onednn-nchw", "ort", "openvino"),
     caches={
         "warm": "warm caches: inputs, weights and output stay where the call before left them",

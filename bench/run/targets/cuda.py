@@ -130,6 +130,7 @@ def state() -> str:
 TARGET = Target(
     arena=_arena,
     address_space=ADDRESSES,
+    turn_seconds=0.03,  # 100 calls; other programs disturb a GPU less than a CPU
     lasting=True,  # PyTorch and CuPy take seconds to start, as long as the search of a layer
     usual_peers=("cudnn", "cublas", "triton"),
     caches={

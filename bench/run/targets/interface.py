@@ -67,15 +67,16 @@ class Target:
 
     arena: an `Arena` from what `job` of its back end says, with `cache` and `seed`. address_space: bytes that the
     contest's process may use; None stands for a worker's own limit. lasting: whether one process holds the contests of
-    all layers, which saves its start. usual_peers: those that a user would pick; the others are slow to prepare, or
-    known to be slower, and run when named. caches: what "warm" and "cold" mean. compiler: the back end's. state: the
-    machine's when the run begins. allocator, turns: how outputs are allocated, and what belongs to a turn, going on
-    from "in one process".
+    all layers, which saves its start. turn_seconds: how long a contender has each turn. usual_peers: those that a user
+    would pick; the others are slow to prepare, or known to be slower, and run when named. caches: what "warm" and
+    "cold" mean. compiler: the back end's. state: the machine's when the run begins. allocator, turns: how outputs are
+    allocated, and what belongs to a turn, going on from "in one process".
     """
 
     arena: Callable[..., Arena]
     address_space: int | None
     lasting: bool
+    turn_seconds: float
     usual_peers: tuple[str, ...]
     caches: Mapping[str, str]
     compiler: Callable[[Any], str]

@@ -149,7 +149,7 @@ def test_a_kernel_of_ours_that_is_wrong_ends_the_contest(enter, stand_in):
 def quick(stand_in, monkeypatch):
     """Searches of one schedule, and contests of a single short turn."""
     monkeypatch.setattr(layers, "ROUNDS", 1)
-    monkeypatch.setattr(layers, "TURN_SECONDS", 0.001)
+    monkeypatch.setitem(TARGETS, "cuda", replace(TARGETS["cuda"], turn_seconds=0.001))
     backend = cuda_backend("f16")
     first = backend.candidates(PROBLEM)[:1]
     monkeypatch.setattr(type(backend), "candidates", lambda self, problem: first)
