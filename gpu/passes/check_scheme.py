@@ -14,6 +14,7 @@ from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import DotGroup, Lambda, Matrix, Rest, SchemeError, Stage, Tile, Vector
 
 _MULTIPLIED = tuple(name for name, each in DTYPES.items() if each.x in FLOATS)  # by threads alone
+_COPIED = "f32"  # to shared memory as it is; other numbers are converted on the way
 MOST_THREADS = 1024  # of a block
 _THREADS = ("warp", "lane", "warpgroup")
 _BLOCKS = ("cluster", "block")  # outermost
@@ -45,8 +46,10 @@ def check_scheme(scheme: Scheme) -> None:
             raise SchemeError(f"{s}: {s.dim} is summed over, so on a GPU it loops inside S({output})")
         if isinstance(s, Lambda) and s.dim in problem.reductions:
             raise SchemeError(f"{s}: {s.dim} is summed over; compose output dims instead")
-        if isinstance(s, Stage) and s.depth > 1 and (not of_matrices or s.tensor == output):
-            raise SchemeError(f"{s}: several stages are for the inputs of schemes with M; use S({s.tensor})")
+        if isinstance(s, Stage) and s.depth > 1 and s.tensor == output:
+            raise SchemeError(f"{s}: several stages are for inputs; use S({s.tensor})")
+        if isinstance(s, Stage) and s.depth > 1 and not of_matrices and problem.dtype != _COPIED:
+            raise SchemeError(f"{s}: without M only {_COPIED} is copied ahead of its turn; use S({s.tensor})")
         outside = [t for t in scheme.specifiers[: min(place, sums)] if isinstance(t, Tile) and t.worker in _THREADS]
         outside = [t for t in outside if t not in takers]
         if isinstance(s, Stage) and s.tensor != output and outside:

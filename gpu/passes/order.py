@@ -41,6 +41,7 @@ from gpu.passes.threads.bind_points import bind_points
 from gpu.passes.threads.bind_threads import bind_threads
 from gpu.passes.threads.combine_lanes import combine_lanes
 from gpu.passes.threads.elect_threads import elect_threads
+from gpu.passes.threads.interleave_points import interleave_points
 from gpu.passes.threads.join_launches import join_launches
 from gpu.passes.threads.move_registers import move_registers
 from gpu.passes.threads.skip_blocks import skip_blocks
@@ -77,7 +78,7 @@ from tiling.program.infer import Sized
 from tiling.program.lowering.lower import lower_program
 from tiling.program.rewrite.order import rewritten
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import Matrix
+from tiling.scheme.specifiers import Matrix, Stage
 
 _MAPS: tuple[Pass[None], ...] = (
     Pass("transpose tiles", lambda kernel, _: transpose_tiles(kernel)),
@@ -131,8 +132,12 @@ def _of_clusters(scheme: Scheme) -> bool:  # of several blocks
     return has_clusters(scheme) and blocks_of_cluster(scheme) > 1
 
 
+def _of_rings(scheme: Scheme) -> bool:  # that threads fill for themselves
+    return not _has_matrix(scheme) and any(isinstance(s, Stage) and s.depth > 1 for s in scheme.specifiers)
+
+
 def _copied(scheme: Scheme) -> bool:
-    return _of_warps(scheme) or _of_threads(scheme)
+    return _of_warps(scheme) or _of_threads(scheme) or _of_rings(scheme)
 
 
 def _moves_registers(scheme: Scheme) -> bool:
@@ -144,6 +149,7 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("bind blocks", lambda kernel, _: bind_blocks(kernel), lambda scheme: not has_clusters(scheme)),
     Pass("bind clusters", bind_clusters, has_clusters),
     Pass("state conditions", lambda kernel, _: state_conditions(kernel), lambda scheme: parts_of(scheme) > 1),
+    Pass("interleave points", lambda kernel, _: interleave_points(kernel), lambda scheme: not _has_matrix(scheme)),
     Pass("bind threads", lambda kernel, _: bind_threads(kernel)),
     Pass("stage tiles", stage_tiles, lambda scheme: not _has_matrix(scheme)),
     Pass("stage matrices", stage_matrices, _has_matrix),

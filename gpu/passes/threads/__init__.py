@@ -9,6 +9,7 @@ Read in this order:
     bind_blocks       a scheme's loops over blocks as the blocks of a launch
     bind_clusters     its loops over clusters as clusters that take the tiles in turns
     state_conditions  conditions in place of flags
+    interleave_points points of a warp dealt to its lanes in turns
     bind_threads      its loops over warps and lanes as threads, which stage together
     move_registers    registers of warps that copy for those that multiply
     skip_blocks       blocks that lie beyond an edge do nothing

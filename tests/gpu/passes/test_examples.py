@@ -40,6 +40,7 @@ PROGRAMS: dict[str, tuple[str, dict]] = {
         {"x": (3, 1536)},
     ),
 }
+DEALT = "T(m,8)@block S(c) T(k,8) S(a) S(b) T(m,2)@lane T(n,16)@lane U(k,8) U(m,8) U(n,8)"
 TILES = "T(m,2)@block T(n,2)@block S(c) T(k,8) S(a) S(b) T(m,4)@warp T(m,8)@lane T(n,4)@lane U(k,8) U(m,2) U(n,16)"
 MATRICES = "T(m,2)@block T(n,2)@block S(c) T(k,2) S(a) S(b) T(m,2)@warp T(n,2)@warp U(k,2) U(m,2) U(n,4) M(m16n8k16)"
 OF_MATRICES = ("copy asynchronously", "multiply matrices", "load matrices", "swizzle")
@@ -76,6 +77,7 @@ SCHEMES: dict[str, tuple[Problem, str]] = {
     ),
     "compute in f32": (matmul(m=128, n=128, k=64, dtype="f16"), TILES),
     "bind blocks": (PRODUCT, TILES),
+    "interleave points": (PRODUCT, DEALT),
     "bind threads": (PRODUCT, TILES),
     "stage tiles": (PRODUCT, TILES),
     "widen copies": (PRODUCT, TILES),

@@ -183,7 +183,7 @@ PROBLEM = matmul(m=64, n=64, k=8)
         ("T(k,2)@block S(c) T(k,4) T(m,8)@lane T(n,4)@lane U(m,8) U(n,16)", "it loops inside"),
         ("T(m,2)@warp T(n,2) S(c) R(k) T(m,8)@lane T(n,4)@lane U(m,4) U(n,8)", "outside warps and lanes"),
         ("R(k) T(m,8)@lane T(n,4)@lane U(m,8) U(n,16)", r"S\(c\) is missing"),
-        ("S(c) R(k) S(a, 3) T(m,8)@lane T(n,4)@lane U(m,8) U(n,16)", "several stages"),
+        ("S(c, 3) R(k) T(m,8)@lane T(n,4)@lane U(m,8) U(n,16)", "several stages"),
         ("T(m,64)@warp S(c) R(k) T(n,32)@lane U(n,2)", "at most 32 warps"),
         ("T(m,2)@warp S(c) R(k) S(a) T(m,8)@lane T(n,4)@lane U(m,4) U(n,16)", r"so T\(m,2\)@warp stands inside S\(c\)"),
         ("R(m) S(c) R(k) U(n,4) V(n,16)", "vectors are a CPU's"),
