@@ -65,7 +65,7 @@ def _rates(sixteen: int) -> dict[str, int]:
 # of `wgmma_flops`: an H200 multiplies 4096³ in bf16 in 307 us by mma.sync, 180 by wgmma.
 #
 # No vendor states the bandwidth of an L2. Those of A100 and L40S are from published micro-benchmarks, to two digits.
-# Hopper's is what an H200's multiprocessors got of it in products and convolutions: 58 bytes a cycle each.
+# Hopper's is what an H200's multiprocessors got of it in products and convolutions: 64 bytes a cycle each.
 DEVICES = {
     device.name: device
     for device in (
@@ -80,7 +80,7 @@ DEVICES = {
             227 << 10,
             228 << 10,
             50 << 20,
-            14e12,
+            15.5e12,
             3.35e12,
             wgmma_flops=4096,
         ),
@@ -93,7 +93,7 @@ DEVICES = {
             227 << 10,
             228 << 10,
             50 << 20,
-            14e12,
+            15.5e12,
             4.8e12,
             wgmma_flops=4096,
         ),

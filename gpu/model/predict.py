@@ -15,7 +15,7 @@ from gpu.codegen.pipeline.stages import Pipeline
 from gpu.model.devices import Device
 from gpu.model.space import candidates, resident_blocks
 from gpu.model.steps import copy_cycles, drain_cycles, matrix_cycles, shared_cycles, step_cycles, store_seconds
-from gpu.model.traffic import aligning_seconds, l2_bytes, memory_bytes
+from gpu.model.traffic import aligning_seconds, l2_bytes, memory_bytes, tiles_within
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 
@@ -24,8 +24,10 @@ LAUNCH_SECONDS = 2.6e-6
 _MEMORY_LATENCY = 800  # cycles, from published micro-benchmarks, to one digit
 _READ_BANDWIDTH = 64  # bytes a cycle that one multiprocessor reads from the L2
 # Seconds by which a launch of clusters of two blocks is longer: the blocks meet when they begin and before they end.
-# 2048³ takes 26.2 us without clusters and 27.2 with them, products of 4096 x 4096 x 256 20.0 and 21.5.
+# 2048³ takes 26.2 us without clusters and 27.2 with them, products of 4096 x 4096 x 256 20.0 and 21.5. Since these
+# measurements clusters lost two barriers, which took 1.06 us; no table says yet what is left.
 _CLUSTER_SECONDS = 1.4e-6
+_MAPS_SECONDS = 0.4e-6  # until a block with tensor maps has them, its mbarriers and the first box
 _TRIPS = 5  # to memory, one after another, where blocks share a sum: stores, a fence, the semaphore, loads, stores
 MEMORY = "memory"
 
@@ -63,7 +65,8 @@ def predict(scheme: Scheme, device: Device) -> Prediction:
     resident = resident_blocks(pipeline, device)
     if resident < 1:
         raise ValueError(f"{scheme.text} does not fit {device.name}")
-    grid, at_once, takers = pipeline.grid, resident * device.multiprocessors, pipeline.taker_map.workers
+    at_once, takers = resident * device.multiprocessors, pipeline.taker_map.workers
+    grid = tiles_within(pipeline) // takers * pipeline.split_k
     whole, rest = divmod(grid, at_once)
     # Tiles of the busiest multiprocessor, and how many of them one block or taker computes one after another.
     serial = (whole * resident + ceil(rest / device.multiprocessors)) * takers
@@ -87,6 +90,7 @@ def predict(scheme: Scheme, device: Device) -> Prediction:
     )
     unhidden = LAUNCH_SECONDS + (2 * _MEMORY_LATENCY + drains * drain) * cycle + _adding_up(pipeline, device)
     unhidden += store_seconds(pipeline, device) + aligning_seconds(pipeline, device, LAUNCH_SECONDS)
+    unhidden += _MAPS_SECONDS * pipeline.tma
     unhidden += _CLUSTER_SECONDS if pipeline.rank_map.workers > 1 else 0.0
     return Prediction(scheme, parts, unhidden, resident, grid / at_once)
 
@@ -107,5 +111,5 @@ def _adding_up(pipeline: Pipeline, device: Device) -> float:
     """
     if pipeline.split_k == 1:
         return 0.0
-    last = 4 * pipeline.partial_sums / min(pipeline.tiles, device.multiprocessors) / _READ_BANDWIDTH
+    last = 4 * pipeline.partial_sums / min(tiles_within(pipeline), device.multiprocessors) / _READ_BANDWIDTH
     return (_TRIPS * _MEMORY_LATENCY + last) / device.clock

@@ -14,27 +14,28 @@ from tiling.dtypes.products import DTYPE_BYTES
 
 # Of the data sheet's rate wgmma reaches this share. Products of 4096 and 8192 in bf16 and tf32 reach it, as cuBLAS's
 # do, in tiles of 128 x 256: 180 us, 1,370 us and 330 us.
-_WGMMA_SHARE = 0.87
+_WGMMA_SHARE = 0.85
 _SCHEDULERS = 4  # of a multiprocessor; each issues an instruction of one of its warps a cycle
 _LONE_WARP = 1.5  # cycles between two instructions of a warp that has a scheduler to itself
-# Cycles of a step beside products and copies: a barrier, a wait for copies that were issued steps before, the first
-# fragments. Warpgroups that copy wait for what they have just issued, as soon as the products of a step are done.
-_STEP_CYCLES = 210
-_WGMMA_WAIT = 370
+# Cycles of a step beside products and copies: a barrier, a wait, the first fragments. Cycles from a copy to its data,
+# which came steps before they are used. Warpgroups that copy wait for what they have just issued, as soon as the
+# products of a step are done.
+_STEP_CYCLES = 200
+_COPY_LATENCY = 600
+_WGMMA_WAIT = 420
 # Instructions of a copy by a thread: where copies of a step are unrolled, all have addresses that the compiler finds
 # before the loop; where they stay in a loop (`gpu.passes.steps.unroll_copies`) each computes its own, and in a
 # window of several taps divides for it. A gathered chunk has two loads, fifteen selections and shifts, and conditions
 # for every run that it may lie in.
-_UNROLLED_COPY, _LOOPED_COPY, _TAP_DIVISIONS, _GATHERED_RUN = 2, 50, 120, 158
+_UNROLLED_COPY, _LOOPED_COPY, _TAP_DIVISIONS, _GATHERED_RUN = 1, 43, 116, 158
 # Cycles of the copy engine for a pixel of a window (128 bytes), and for a row of a box that lies beyond the edge. Other
 # rows cost no more than their bytes. With 64 output channels a tile 64 x 128 of a 3 x 3 convolution takes 110 us, for
 # half of its box of weights lies beyond the edge, and 64 x 64 takes 44.
-_PIXEL_CYCLES, _OUTSIDE_CYCLES = 5.1, 10.4
-# Cycles from a tile's last products to its last store by boxes: the last products, and each sum of a thread.
-_LAST_PRODUCTS, _SUM_CYCLES = 170, 8.4
+_PIXEL_CYCLES, _OUTSIDE_CYCLES = 5.2, 12
+_SUM_CYCLES = 7.6  # for each sum of a thread, from a tile's last products to its last store by boxes
 # Bytes a cycle that threads of one multiprocessor store: pairs of 16-bit numbers, 16 bytes of each of 8 rows together.
 # Outputs of 26 and 34 MB take 19 and 24 us longer than by boxes. Odd rows, stored by single numbers, take longer.
-_PAIR_BYTES, _SINGLES = 6.5, 3.5
+_PAIR_BYTES, _SINGLES = 6.2, 3.6
 
 
 def matrix_cycles(pipeline: Pipeline, device: Device) -> float:
@@ -71,7 +72,7 @@ def step_cycles(pipeline: Pipeline, device: Device) -> float:
     copies = _copy_instructions(pipeline) * max(_LONE_WARP, warps)
     if pipeline.asynchronous:
         return max(products, copies + _WGMMA_WAIT) + _STEP_CYCLES
-    return products / min(warps, 1) + copies + _STEP_CYCLES
+    return max(products / min(warps, 1) + copies + _STEP_CYCLES, _COPY_LATENCY / (pipeline.depth - 1))
 
 
 def drain_cycles(pipeline: Pipeline, together: int) -> float:
@@ -79,7 +80,7 @@ def drain_cycles(pipeline: Pipeline, together: int) -> float:
     if not pipeline.tma:
         return 0.0
     rows, columns, _ = pipeline.block_tile
-    cycles = _LAST_PRODUCTS + _SUM_CYCLES * pipeline.accumulators
+    cycles = _SUM_CYCLES * pipeline.accumulators
     if not stores_boxes(pipeline.scheme):
         cycles += together * rows * columns * DTYPE_BYTES[pipeline.problem.output_dtype] / _stored_bytes(pipeline)
     return cycles

@@ -11,6 +11,7 @@ from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.rewrite.aligned import copies_of
 from tiling.scheme.scheme import Scheme
+from tiling.scheme.specifiers import Tile
 
 _SECTOR = 32  # bytes that the L2 sends at once
 
@@ -21,6 +22,24 @@ def aligning_seconds(pipeline: Pipeline, device: Device, launch: float) -> float
     return launch + sum(copy.moved for copy in copies) / device.memory_bandwidth if copies else 0.0
 
 
+def tiles_within(pipeline: Pipeline) -> int:
+    """Tiles of the output that a launch computes, those of clusters and takers beyond the edge included.
+
+    The last group of rows has as many rows as exist, and blocks beyond the edge end at once.
+    """
+    count = 1
+    for axis in pipeline.grid_axes:
+        extent, tile = pipeline.scheme.extents[axis], dict(zip(pipeline.axes, pipeline.block_tile)).get(axis, 1)
+        together = prod(loop.trips for loop in (*_blocks(pipeline), *pipeline.takers) if loop.dim == axis)
+        count *= ceil(extent / (tile * together)) * together
+    return count
+
+
+def _blocks(pipeline: Pipeline) -> tuple[Tile, ...]:
+    """The loops over the blocks of a cluster."""
+    return tuple(loop for loop in pipeline.blocks if pipeline.tma and loop.worker == "block")
+
+
 def l2_bytes(pipeline: Pipeline) -> float:
     """Bytes to and from the L2.
 
@@ -29,7 +48,7 @@ def l2_bytes(pipeline: Pipeline) -> float:
     shares = reversed(pipeline.rank_map.shape[:2])
     sizes = [size * _sectors(pipeline, side) for side, size in enumerate(pipeline.tile_bytes)]
     step = sum(size / share for size, share in zip(sizes, shares))
-    tiles = pipeline.tiles * pipeline.split_k
+    tiles = tiles_within(pipeline) * pipeline.split_k
     return tiles * pipeline.steps * step + 8 * pipeline.partial_sums + finishing_bytes(pipeline.scheme)
 
 
@@ -54,7 +73,7 @@ def memory_bytes(pipeline: Pipeline, at_once: int, device: Device) -> float:
     group = _group(pipeline)
     wide = min(ceil(at_once / group), ceil(extents[column_axis] / columns))
     high = min(group * ceil(at_once / (group * wide)), ceil(extents[row_axis] / rows))
-    waves = ceil(pipeline.tiles * pipeline.split_k / at_once)
+    waves = ceil(tiles_within(pipeline) * pipeline.split_k / at_once)
     share_a = a / extents[row_axis]
     share_b = problem.vector.elements / extents[column_axis]
     anew = waves * (high * rows * share_a + wide * columns * share_b) * pipeline.element_bytes / pipeline.split_k

@@ -10,6 +10,7 @@ from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES, device_named
 from gpu.model.predict import predict, rank
 from gpu.model.space import candidates, limits, schedules, scheme_of
+from gpu.model.traffic import tiles_within
 from gpu.passes.warpgroups.kinds import has_clusters
 from tests.support.gpu.cases import check_on_twin, product_scheme
 from tests.support.gpu.schemes import MOVING, WARPGROUPS
@@ -217,6 +218,23 @@ def test_rows_of_a_box_beyond_the_edge_cost_more_than_those_within():
         )
     )
     assert wide > 1.5 * narrow
+
+
+def test_tiles_beyond_the_edge_in_the_last_group_of_rows_take_no_time():
+    """49 tiles of 64 rows in groups of 8: the loops have 56, of which the kernel computes 49."""
+    problem = conv2d(n=64, c=512, h=7, w=7, k=2048, r=1, s=1, dtype="f16", filters="krsc")
+    text = "T(nhw,7)@cluster T(k,16)@cluster T(nhw,8)@cluster T(nhw,1)@block T(k,1)@block S(y) T(r,1) T(s,1) T(c,8) "
+    text += "S(x, 4) S(w, 4) T(nhw,1)@warpgroup T(k,1)@warpgroup U(c,4) U(nhw,1) U(k,1) M(nhw64k128c16)"
+    pipeline = pipeline_of(parse(problem, text))
+    assert (pipeline.tiles, tiles_within(pipeline)) == (56 * 16, 49 * 16)
+    assert predict(parse(problem, text), H200).waves == pytest.approx(49 * 16 / (2 * 132))
+
+
+def test_deeper_rings_hide_more_of_the_latency_of_copies():
+    """In steps that take less time than a copy needs to arrive."""
+    problem = matmul(m=512, n=512, k=1024, dtype="f16")
+    shallow, deep = (part("turns", problem, H200, depth=depth, unrolled=(1, 2, 1)) for depth in (3, 6))
+    assert shallow > 1.1 * deep
 
 
 def test_strides_leave_pixels_out():

@@ -19,9 +19,9 @@ def sample():
 
 
 def test_the_first_choice_is_nearly_the_fastest(sample):
-    """All 76 layers: 1.036 in the geometric mean."""
+    """All 76 layers: 1.026 in the geometric mean."""
     assert [each.layer for each in sample] == sorted(SAMPLE, key=[each.layer for each in sample].index)
-    assert geometric_mean(map(loss, sample)) < 1.05 and max(map(loss, sample)) < 1.16
+    assert geometric_mean(map(loss, sample)) < 1.04 and max(map(loss, sample)) < 1.16
 
 
 def test_times_are_predicted_within_a_fifth(sample):
