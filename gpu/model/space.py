@@ -194,10 +194,7 @@ def _tiles(problem: Problem, schedule: Schedule, worker: str) -> list[Tile]:
     together = schedule.together
     sizes = (count * warps * tile for count, warps, tile in zip(together, schedule.warps, schedule.warp_tile))
     row_tiles, column_tiles = (-(-problem.extent(axis) // size) for axis, size in zip((rows, columns), sizes))
-    most = min(_GROUP // together[0], row_tiles)
-    # As few tiles as possible lie beyond the edge. Blocks that run at once have all of a few columns in any case.
-    least = 1 if column_tiles <= _GROUP else max(1, most // 2)
-    group = min(range(least, most + 1), key=lambda each: (-(-row_tiles // each) * each, -each))
+    group = min(_GROUP // together[0], row_tiles)
     batch = [Tile("l", problem.extents["l"], worker)] if "l" in problem.extents else []
     return [
         *batch,
