@@ -8,8 +8,8 @@ from bench.studies.accuracy.gpu_model import TABLE, geometric_mean, loss, main, 
 # A layer of each kind: products of aligned, odd and few rows, convolutions whose pixels come by boxes or are gathered,
 # of one image and of several.
 SAMPLE = (
-    *("sq-bf16:S512", "sq-bf16:S2042", "sq-tf32:4096", "r50-b64:C1", "r50-b1:P6", "r50-b16:C2", "bert_base:FFN1"),
-    "r50-b64-relu:P9",
+    *("sq-bf16:S512", "sq-bf16:S1024", "sq-bf16:S2042", "r50-b64:C1", "r50-b64:P11", "r50-b1:P6", "r50-b16:C2"),
+    "bert_base:FFN1",
 )
 
 
@@ -19,9 +19,9 @@ def sample():
 
 
 def test_the_first_choice_is_nearly_the_fastest(sample):
-    """All 76 layers: 1.026 in the geometric mean."""
+    """All 76 layers: 1.027 in the geometric mean."""
     assert [each.layer for each in sample] == sorted(SAMPLE, key=[each.layer for each in sample].index)
-    assert geometric_mean(map(loss, sample)) < 1.04 and max(map(loss, sample)) < 1.16
+    assert geometric_mean(map(loss, sample)) < 1.05 and max(map(loss, sample)) < 1.16
 
 
 def test_times_are_predicted_within_a_fifth(sample):
