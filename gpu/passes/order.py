@@ -27,8 +27,11 @@ from gpu.passes.memory.stage_tiles import stage_tiles
 from gpu.passes.memory.widen import widen
 from gpu.passes.memory.widen_copies import widen_copies
 from gpu.passes.rows.bind_rows import bind_rows
+from gpu.passes.rows.deal_neighbours import deal_neighbours
+from gpu.passes.rows.keep_rows import keep_rows
 from gpu.passes.rows.place_rows import place_rows
 from gpu.passes.rows.share_rows import share_rows
+from gpu.passes.rows.unroll_turns import unroll_turns
 from gpu.passes.steps.fill_ahead import fill_ahead
 from gpu.passes.steps.keep_loops import keep_loops
 from gpu.passes.steps.load_ahead import load_ahead
@@ -94,9 +97,12 @@ PROGRAM: tuple[Pass[None], ...] = (
     Pass("split launches", lambda kernel, _: split_launches(kernel)),
     Pass("guard gathers", lambda kernel, _: guard_gathers(kernel)),
     *_MAPS,
-    _WIDEN,
     Pass("bind rows", lambda kernel, _: bind_rows(kernel)),
     Pass("share rows", lambda kernel, _: share_rows(kernel)),
+    Pass("unroll turns", lambda kernel, _: unroll_turns(kernel)),
+    Pass("keep rows", lambda kernel, _: keep_rows(kernel)),
+    Pass("deal neighbours", lambda kernel, _: deal_neighbours(kernel)),
+    _WIDEN,
     Pass("place rows", lambda kernel, _: place_rows(kernel)),
     Pass("combine lanes", lambda kernel, _: combine_lanes(kernel)),
     Pass("elect threads", lambda kernel, _: elect_threads(kernel)),

@@ -10,7 +10,7 @@ from tiling.program.infer import Sized
 from tiling.program.language import DTYPES
 from tiling.program.rewrite.free_names import with_free_names
 
-_WORDS = "row point part each outside report threadIdx blockIdx four lane at main "
+_WORDS = "row point turn part each outside report threadIdx blockIdx four lane at main "
 _WORDS += "kernel stream folder error memory arguments"
 _OURS = frozenset([*WORKERS, *_WORDS.split()])
 _BEGIN = "acc|best|where|at|get|put|across|from|round|program|tilewright|twin|load|store|cp|mma|ldmatrix"

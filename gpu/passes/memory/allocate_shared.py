@@ -2,7 +2,7 @@
 
     e[1536] in shared memory                      e[1536] in shared memory at byte 0
     …                                       ->    …
-    acc_d_each_parts[8] in shared memory          acc_d_each_parts[8] in shared memory at byte 6144
+    acc_s_each_parts[8] in shared memory          acc_s_each_parts[8] in shared memory at byte 6144
 
 An array is needed from the first statement that touches it to the last one. Where teams are warps, each has bytes of
 its own. Source: shared memory by liveness, as of Triton.

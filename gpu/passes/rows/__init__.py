@@ -2,7 +2,10 @@
 
 Read in this order:
 
-    bind_rows   rows on blocks, short ones on warps
-    place_rows  the arrays of a row in shared memory, or in global memory
-    share_rows  the loops of a row on the threads of its team
+    bind_rows        rows on blocks, short ones on warps
+    share_rows       the loops of a row on the threads of its team
+    unroll_turns     the turns in which a thread takes its points
+    keep_rows        the arrays of a row in registers of its threads
+    deal_neighbours  four neighbours of a row for a thread in each turn
+    place_rows       other arrays of a row in shared memory, or in global memory
 """

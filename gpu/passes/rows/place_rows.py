@@ -1,4 +1,4 @@
-"""The arrays of a row lie in shared memory, where the team can read what its threads wrote; long ones in global memory.
+"""Arrays of a row that others of the team read lie in shared memory; long ones in global memory.
 
     e[1536] in its own memory    ->    e[1536] in shared memory
 

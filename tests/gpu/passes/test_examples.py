@@ -23,6 +23,7 @@ from tiling.program.read import read
 from tiling.text.notation import parse
 
 SOFTMAX = "m[i] = max[j] x[i,j]; e[i,j] = exp(x[i,j] - m[i]); d[i] = sum[j] e[i,j]; y[i,j] = e[i,j] / d[i]"
+BACKWARDS = "e[i,j] = exp(x[i,j]); s[i] = sum[j] e[i,j]; y[i,j] = e[i,1535-j] * s[i]"
 PROGRAMS: dict[str, tuple[str, dict]] = {
     "split launches": ("m[] = max[j] x[j]; y[j] = x[j] - m[]", {"x": (9,)}),
     "guard gathers": ("y[i] = x[t[i]]; t: s32", {"x": (9,), "t": (20,)}),
@@ -31,14 +32,14 @@ PROGRAMS: dict[str, tuple[str, dict]] = {
     "widen": ("y[i,j] = 2 * x[i,j]", {"x": (8, 64)}),
     "bind rows": (SOFTMAX, {"x": (100, 768)}),
     "share rows": (SOFTMAX, {"x": (100, 1536)}),
-    "place rows": (SOFTMAX, {"x": (100, 1536)}),
+    "unroll turns": (SOFTMAX, {"x": (100, 1536)}),
+    "keep rows": (SOFTMAX, {"x": (100, 1536)}),
+    "deal neighbours": (SOFTMAX, {"x": (100, 2048)}),
+    "place rows": (BACKWARDS, {"x": (3, 1536)}),
     "combine lanes": (SOFTMAX, {"x": (100, 1536)}),
     "elect threads": ("m[i] = max[j] x[i,j]", {"x": (100, 1536)}),
-    "allocate shared": (SOFTMAX, {"x": (100, 1536)}),
-    "place barriers": (
-        "e[i,j] = exp(x[i,j]); s[i] = sum[j] e[i,j]; y[i,j] = e[i,1535-j] * s[i]",
-        {"x": (3, 1536)},
-    ),
+    "allocate shared": (BACKWARDS, {"x": (3, 1536)}),
+    "place barriers": (BACKWARDS, {"x": (3, 1536)}),
 }
 DEALT = "T(m,8)@block S(c) T(k,8) S(a) S(b) T(m,2)@lane T(n,16)@lane U(k,8) U(m,8) U(n,8)"
 TILES = "T(m,2)@block T(n,2)@block S(c) T(k,8) S(a) S(b) T(m,4)@warp T(m,8)@lane T(n,4)@lane U(k,8) U(m,2) U(n,16)"

@@ -71,6 +71,25 @@ def test_four_neighbours_are_one_access(monkeypatch):
     assert any("x[i, j + part + 1] if" in line for line in text)  # may lie outside: taken by itself
 
 
+def test_a_row_is_read_once_by_wide_accesses_and_stays_in_registers():
+    text = "m[i] = max[j] x[i,j]; e[i,j] = exp(x[i,j] - m[i]); d[i] = sum[j] e[i,j]; y[i,j] = e[i,j] / d[i]"
+    kernel = forms(sized(read(text), {}, {"x": (5, 4096)}))["place barriers"]
+    (row,) = (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.name == "e")
+    assert row.memory == "registers" and row.shape == (512, 8)
+    assert lines(kernel).count("get4(to: x_wide, p: x + [i, j])") == 2  # one text twice, so NVRTC loads once
+    assert "put4(to: y + [i, j], v: y_wide)" in lines(kernel)
+
+
+@pytest.mark.parametrize("at, width", [("j", 4096), ("j+1", 4096), ("j", 4098)])
+def test_loops_that_keep_numbers_for_each_other_are_dealt_alike(at, width):
+    text = f"e[i,j] = exp(x[i,j]); s[i] = sum[j] e[i,j]; y[i,j] = e[i,j] * s[i] + (z[i,{at}] else 0)"
+    found = lines(forms(sized(read(text), {}, {"x": (3, width), "z": (3, width)}))["deal neighbours"])
+    wide = (at, width) == ("j", 4096)  # else some row does not begin at a multiple of four
+    assert [line for line in found if line.startswith("j = ")] == [
+        "j = 4*thread + 2048*turn" if wide else "j = thread + 512*turn"
+    ] * 3
+
+
 def test_a_short_row_is_for_a_warp_and_a_long_one_for_a_block():
     short, long = (launches(forms(program_of(name))["place barriers"]) for name in ("short rows", "rows"))
     assert [threads_of(each) for each in short] == [128] and short[0].stop.offset == 2  # 7 rows, 4 a block

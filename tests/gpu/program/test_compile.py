@@ -7,6 +7,9 @@ from gpu.passes.threads import bind_points
 from gpu.runtime.compiler.program import compile_program
 from tests.support.gpu.compiling import needs_nvrtc
 from tests.support.gpu.programs import PROGRAMS, program_of
+from tests.support.programs.programs import SOFTMAX
+from tiling.program.infer import sized
+from tiling.program.read import read
 
 
 @needs_nvrtc
@@ -20,3 +23,10 @@ def test_programs_compile_without_spills(name, architecture, monkeypatch):
     assert set(compiled.registers) == {launch.symbol for launch in text.launches}
     assert set(compiled.spilled.values()) == {0}
     assert all(compiled.registers[each.symbol] * each.threads <= 65536 for each in text.launches)
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("dtype, width", [("f64", 32768), ("f32", 24576)])
+def test_long_rows_are_unrolled_no_further_than_registers_reach(dtype, width):
+    program = sized(read(f"x: {dtype}; y: {dtype}; {SOFTMAX}"), {}, {"x": (64, width)})
+    assert set(compile_program(emit_program(program), "sm_90a").spilled.values()) == {0}

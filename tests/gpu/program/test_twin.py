@@ -112,7 +112,7 @@ def test_no_guard_is_one_too_many(name, guard):
 def test_one_thread_too_few_is_found():
     program = program_of("rows")
     text = emit_program(program)
-    short = replace(text, text=text.text.replace("j < 1100", "j < 1099"))
+    short = replace(text, text=text.text.replace("j < 1100", "j < 1096"))
     with pytest.raises(TwinError, match="never written"):
         on_twin(program, inputs_of(program, Random(2)), short)
 
@@ -132,8 +132,8 @@ def test_extents_of_a_call(i, j):
 
 
 def test_positions_of_two_dims_together_are_counted_in_64_bits_where_they_must_be(monkeypatch):
-    program = sized(read("y[i] = sum[j,k] a[i,j] * b[i,k]"), dict(i=2, j=16, k=16))
+    program = sized(read("y[i] = sum[j,k] a[i,j] * b[i,k]"), dict(i=2, j=256, k=256))
     assert "int point = " in emit_program(program).text
-    # The arrays have 32 elements, and the 256 positions of both dims are one loop.
-    monkeypatch.setattr("gpu.codegen.loops.emit._LARGEST_INT", 400)
+    # The arrays have 512 elements, and the 65,536 positions of both dims are one loop.
+    monkeypatch.setattr("gpu.codegen.loops.emit._LARGEST_INT", 4000)
     assert "long long point = " in emit_program(program).text

@@ -31,6 +31,18 @@ PROGRAMS = {
         "e[i,j] = exp(0 * x[i,j]) + x[i,j]; s[i] = sum[j] e[i,j]; y[i,j] = e[i,299-j] * s[i]",
         {"x": (3, 300)},
     ),
+    "kept rows": (
+        "e[i,j] = exp(0 * x[i,j]) + x[i,j]; s[i] = sum[j] e[i,j]; y[i,j] = e[i,j] * s[i] + (x[i,j+1] else 7)",
+        {"x": (3, 1100)},
+    ),
+    "kept rows of neighbours": (
+        "x: f16; b: bf16; e[i,j] = exp(0 * x[i,j]) + x[i,j]; s[i] = sum[j] e[i,j] * b[j]; y[i,j] = e[i,j] - s[i]",
+        {"x": (3, 1028), "b": (1028,)},
+    ),
+    "short kept rows": (
+        "e[i,j] = exp(0 * x[i,j]) + x[i,j]; s[i] = sum[j] e[i,j]; y[i,j] = e[i,j] * s[i]",
+        {"x": (6, 132)},
+    ),
     "columns": ("y[j] = sum[i] x[i,j]", {"x": (90, 33)}),
     "one long sum": ("y[] = sum[i] x[i]", {"x": (1 << 18,)}),
     "transposition": ("y[j,i] = x[i,j]", {"x": (40, 70)}),
