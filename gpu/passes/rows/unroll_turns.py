@@ -6,7 +6,8 @@
         acc_m_each[thread] = …                     j = thread + 256*turn
                                                    acc_m_each[thread] = …
 
-In a loop the compiler does not know how many turns a thread has. Here only a last turn that is not full has a test.
+In a loop the compiler does not know how many turns a thread has. The same goes for the tiles of a transposition. Where
+the last turn is not full, points are tested.
 """
 
 from __future__ import annotations
