@@ -6,7 +6,7 @@ one point of each further dim. Last tiles may reach beyond the edges.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from tiling.problem import Problem
@@ -85,6 +85,12 @@ def loop_schemes(problem: Problem) -> tuple[Scheme, ...]:
     if not found:
         raise SchemeError(f"{problem}: no tile without matrix instructions fits it; give a scheme")
     return tuple(found.values())
+
+
+def of_one_stage(scheme: Scheme) -> Scheme:
+    """The scheme without its rings, for devices and windows whose tiles do not fit several times."""
+    parts = (replace(part, depth=1) if isinstance(part, Stage) else part for part in scheme.specifiers)
+    return replace(scheme, specifiers=tuple(parts))
 
 
 def _sides(problem: Problem) -> tuple[str, str]:

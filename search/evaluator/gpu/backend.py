@@ -13,7 +13,7 @@ from gpu.codegen.pipeline.reading import is_pipeline, is_product
 from gpu.limits.multiprocessor import REGISTERS
 from gpu.model.devices import Device, device_named
 from gpu.model.loops import predict_loops
-from gpu.model.loops_space import loop_schemes
+from gpu.model.loops_space import loop_schemes, of_one_stage
 from gpu.model.predict import Prediction, order, predict, rank
 from gpu.model.space import limits
 from gpu.passes.order import SCHEME, scheme_forms
@@ -126,10 +126,12 @@ class GpuBackend:
     def _loop_candidates(self, problem: Problem) -> list[Scheme]:
         found, refused = [], ""
         for scheme in loop_schemes(problem):
-            try:
-                found.append(self._predicted(scheme))
-            except ValueError as error:  # SchemeError is one too
-                refused = refused or str(error)
+            for each in (scheme, of_one_stage(scheme)):  # where a ring does not fit, one stage may
+                try:
+                    found.append(self._predicted(each))
+                    break
+                except ValueError as error:  # SchemeError is one too
+                    refused = refused or str(error)
         if not found:
             raise SchemeError(refused)
         return [prediction.scheme for prediction in sorted(found, key=order)]

@@ -15,6 +15,7 @@ from gpu.model.loops_space import loop_schedules, loop_schemes, scheme_of
 from gpu.runtime.compiler.compile import compile_cubin
 from gpu.twin.launch import TwinError
 from search.conv import main
+from search.evaluator.gpu.backend import GpuBackend, gpu_target
 from tests.support.gpu.compiling import needs_nvrtc
 from tests.support.gpu.schemes import on_twin
 from tiling.operators import conv2d, in_layout, matmul
@@ -48,12 +49,30 @@ def test_no_guard_of_an_edge_is_one_too_many(name):
     scheme = next(s for s in loop_schemes(SMALL[name]) if any(s.visited(d) > s.extents[d] for d in s.extents))
     source = emit_scheme(scheme)
     guards = [line.strip() for line in source.text.splitlines() if line.strip().startswith("if (")]
-    guards = [g for g in guards if not re.match(r"if \(k \+ \d+ <", g)]  # the copies of a step too many are zeros
+    ahead = re.compile(r"if \(k \+ \d+ <")  # of a copy ahead: where k has an edge, a step too many brings zeros
+    guards = [g for g in guards if not ahead.match(g)]
     assert guards
     for guard in guards:
         text = source.text.replace(guard, "{")
         with pytest.raises(TwinError):
             on_twin(scheme, replace(source, text=text), seeds=(0,))
+
+
+def test_a_ring_copies_no_step_too_many_where_steps_are_whole():
+    scheme = next(s for s in loop_schemes(matmul(m=33, n=40, k=64)) if "S(b, " in s.text and s.visited("k") == 64)
+    source = emit_scheme(scheme)
+    (guard,) = {line.strip() for line in source.text.splitlines() if line.strip().startswith("if (k + ")}
+    with pytest.raises(TwinError):
+        on_twin(scheme, replace(source, text=source.text.replace(guard, "{")), seeds=(0,))
+
+
+@pytest.mark.parametrize("device", ["A100", "L40S", "H200"])
+@pytest.mark.parametrize("taps, least", [(13, 10), (31, 1)])
+def test_wide_windows_have_schedules_whose_ring_does_not_fit(device, taps, least):
+    problem = conv2d(n=1, c=64, h=56, w=56, k=64, r=taps, s=taps, padding=taps // 2)
+    backend = GpuBackend(gpu_target("cuda-twin", "f32", device))
+    found = backend.candidates(problem)
+    assert len(found) >= least and len(found) == len({scheme.text for scheme in found})
 
 
 @pytest.mark.parametrize("name", SMALL)
