@@ -6,7 +6,6 @@ import atexit
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import cache
 from typing import Any
 
 from bench.peers import PEERS
@@ -36,6 +35,8 @@ ALLOCATOR = {
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
     "THP_MEM_ALLOC_ENABLE": "1",
 }
+# By target and environment, the processes of contests that are used again.
+LASTING: dict[tuple[str, tuple[tuple[str, str], ...]], Worker] = {}
 # OpenMP threads that wait spin for a fraction of a millisecond: awake when the next call comes, asleep when another
 # contender's turn does. libgomp's own default is several milliseconds, libomp's 200 (KMP_BLOCKTIME counts in
 # milliseconds), and an OMP_WAIT_POLICY of active would have them spin through everybody's turns.
@@ -60,8 +61,10 @@ def run_layer(
     KeyboardInterrupt also where a Ctrl-C ended the search with a result, since the full budget might find a better one.
     """
     started = time.monotonic()
-    # Earlier measurements are ignored, so that every run searches anew. The contest makes the last check.
-    search = find(problem, backend.target, budget=budget, trials=DEFAULT_TRIALS, forget=True, verify=False)
+    # Earlier measurements are ignored, so that every run searches anew. On a GPU, where a check takes as long as a
+    # search, the contest alone makes the last one.
+    checked = not TARGETS[backend.target.name].lasting
+    search = find(problem, backend.target, budget=budget, trials=DEFAULT_TRIALS, forget=True, verify=checked)
     if search.interrupted:
         raise KeyboardInterrupt
     measured = {found.scheme.text for found in search.tried}
@@ -151,20 +154,23 @@ def _worker(target: str, variables: tuple[tuple[str, str], ...]) -> Iterator[Wor
         with closing(_new_worker(target, variables)) as worker:
             yield worker
         return
-    worker = _lasting_worker(target, variables)
+    key = target, variables
+    if key not in LASTING:
+        LASTING[key] = _new_worker(target, variables)
     try:
-        yield worker
+        yield LASTING[key]
     except BaseException:
-        worker.close()
-        _lasting_worker.cache_clear()
+        LASTING.pop(key).close()
         raise
 
 
-@cache
-def _lasting_worker(target: str, variables: tuple[tuple[str, str], ...]) -> Worker:
-    worker = _new_worker(target, variables)
-    atexit.register(worker.close)
-    return worker
+def end_lasting() -> None:
+    """Ends the processes that hold the contests of several layers."""
+    while LASTING:
+        LASTING.popitem()[1].close()
+
+
+atexit.register(end_lasting)
 
 
 def _new_worker(target: str, variables: tuple[tuple[str, str], ...]) -> Worker:

@@ -25,6 +25,7 @@ from bench.run.targets.table import TARGETS
 from cpu.kernel.measure import WrongResult
 from cpu.reference.oracle import reference
 from cpu.runtime.numbers import from_bits, to_bits
+from cpu.runtime.processes.worker import WorkerError
 from search.evaluator.gpu.cuda import cuda_backend
 from tests.support.gpu.cases import product_scheme
 from tiling.epilogue import fused
@@ -155,6 +156,20 @@ def quick(stand_in, monkeypatch):
     monkeypatch.setattr(type(backend), "candidates", lambda self, problem: first)
     monkeypatch.setattr("tiling.text.shapes.suite", lambda name: LAYERS)
     return backend
+
+
+def test_contests_share_a_process_until_one_fails(stand_in):
+    def worker(*variables):
+        with layers._worker("cuda", variables) as found:
+            return found
+
+    first, other = worker(), worker(("A", "1"))
+    assert worker() is first is not other
+    with pytest.raises(RuntimeError), layers._worker("cuda", ()):
+        raise RuntimeError
+    with pytest.raises(WorkerError, match="closed"):
+        first.call("bench.run.contest:contest", timeout=1.0)
+    assert worker() is not first and worker(("A", "1")) is other
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ def stand_in(monkeypatch, tmp_path):
     """A machine with an H200; gives a function that says which kernels fail, by a part of their text, and how."""
     # Imported here, so that the tests of the language run where the GPU packages cannot be imported.
     import gpu.runtime.machine.timer
+    from bench.run.layers import end_lasting
     from gpu.runtime.machine.loaded import Loaded
     from gpu.runtime.machine.loaded_program import LoadedProgram
 
@@ -29,6 +30,7 @@ def stand_in(monkeypatch, tmp_path):
 
     fail({})
     yield fail
+    end_lasting()  # a worker keeps the variables of the test that started it
     for name in _replaced():
         del sys.modules[name]
     gpu.runtime.machine.timer._head_start.cache_clear()
