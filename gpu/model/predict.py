@@ -24,8 +24,8 @@ LAUNCH_SECONDS = 2.6e-6
 _MEMORY_LATENCY = 800  # cycles, from published micro-benchmarks, to one digit
 _READ_BANDWIDTH = 64  # bytes a cycle that one multiprocessor reads from the L2
 # Seconds by which a launch of clusters of two blocks is longer, which meet when they begin: the median of 44 schedules
-# below 40 us is 0.34 us further from the model without it than that of 177 without clusters of two.
-_CLUSTER_SECONDS = 0.3e-6
+# below 40 us is 0.43 us further from the model without it than that of 50 others timed by the same kernels.
+_CLUSTER_SECONDS = 0.4e-6
 _MAPS_SECONDS = 0.4e-6  # until a block with tensor maps has them, its mbarriers and the first box
 _TRIPS = 5  # to memory, one after another, where blocks share a sum: stores, a fence, the semaphore, loads, stores
 MEMORY = "memory"
@@ -64,6 +64,8 @@ def predict(scheme: Scheme, device: Device) -> Prediction:
     resident = resident_blocks(pipeline, device)
     if resident < 1:
         raise ValueError(f"{scheme.text} does not fit {device.name}")
+    if pipeline.asynchronous and not device.wgmma_flops:
+        raise ValueError(f"{scheme.text}: {device.name} has no wgmma")
     at_once, takers = resident * device.multiprocessors, pipeline.taker_map.workers
     grid = tiles_within(pipeline) // takers * pipeline.split_k
     whole, rest = divmod(grid, at_once)

@@ -21,9 +21,9 @@ from dataclasses import replace
 
 from gpu.passes.facts.workers import with_launches
 from tiling.loops.kernel import Kernel
-from tiling.loops.language import For, Statement
+from tiling.loops.language import Body, For, Statement
 from tiling.loops.machines import CopyBox, Open, PrefetchMap, StoreBox
-from tiling.loops.walk import walk
+from tiling.loops.walk import walk, with_blocks
 
 
 def prefetch_maps(kernel: Kernel) -> Kernel:
@@ -33,12 +33,16 @@ def prefetch_maps(kernel: Kernel) -> Kernel:
         boxes = [s for s in walk(launch.body) if isinstance(s, (CopyBox, StoreBox))]
         names = dict.fromkeys(s.source.buffer if isinstance(s, CopyBox) else s.target.buffer for s in boxes)
         fetched = tuple(map(PrefetchMap, sorted(names, key=[b.name for b in kernel.arrays].index)))
-        return replace(launch, body=tuple(_before_opening(s, fetched) for s in launch.body))
+        return replace(launch, body=_before_opening(launch.body, fetched))
 
     return with_launches(kernel, changed)
 
 
-def _before_opening(statement: Statement, fetched: tuple[Statement, ...]) -> Statement:
-    if isinstance(statement, For) and any(isinstance(s, Open) for s in statement.body):
-        return replace(statement, body=(*fetched, *statement.body))
-    return statement
+def _before_opening(body: Body, fetched: Body) -> Body:
+    found: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, For) and any(isinstance(s, Open) for s in statement.body):
+            found.append(replace(statement, body=(*fetched, *statement.body)))
+        else:
+            found.append(with_blocks(statement, lambda inside: _before_opening(inside, fetched)))
+    return tuple(found)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from gpu.limits.multiprocessor import REGISTERS
 from gpu.passes.facts.reading import WIDTH
 from gpu.passes.facts.workers import WARP_SIZE, WARPS, Team, with_launches
 from gpu.passes.rows.unroll_turns import TURN, WORD, Turns, turns_in
@@ -24,7 +25,6 @@ from tiling.loops.language import Alloc, Body, For, Load, Operand, Statement, St
 from tiling.loops.rewrite import places, with_own_values
 from tiling.loops.walk import walk, with_blocks
 
-REGISTERS = 1 << 16  # of a multiprocessor
 # The part of a thread's registers that rows may take: the numbers of a row's array that is read need as many.
 SHARE, MOST_KEPT = 4, 64
 

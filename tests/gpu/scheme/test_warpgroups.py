@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import pairwise, product
+from math import prod
 
 import numpy as np
 import pytest
@@ -185,7 +186,8 @@ def test_that_registers_move_changes_no_result():
 def test_those_who_multiply_take_registers_of_those_who_copy(name):
     scheme = scheme_of(name)
     source = emit_scheme(scheme)
-    assert source.threads % 128 == 0 and on_twin(scheme, source)
+    multiplying = prod(int(count) for count in re.findall(r"T\(m,(\d)\)@warpgroup", scheme.text))
+    assert source.threads == 128 * (multiplying + 1) and on_twin(scheme, source)
 
 
 @pytest.mark.parametrize(

@@ -49,3 +49,9 @@ def test_a_wrong_table_is_one_sentence(content, said, tmp_path, capsys):
     assert main(["--table", str(path)]) == 1
     error = capsys.readouterr().err
     assert said in error and str(path) in error and error.count("\n") == 1
+
+
+def test_a_device_without_wgmma_is_one_sentence(capsys):
+    assert main(["--device", "A100"]) == 1
+    error = capsys.readouterr().err
+    assert "A100 has no wgmma" in error and error.count("\n") == 1
