@@ -22,6 +22,7 @@ from gpu.runtime.machine.timer import event_seconds, memory_bandwidth, timed
 from search.evaluator.gpu.cuda import READY_SECONDS
 from search.evaluator.gpu.programs import GpuProgramKernel
 from search.evaluator.interface.definition import definition_error
+from tiling.arguments import ArgumentError
 from tiling.machine import Timing
 from tiling.program.infer import Array, Sized, sized
 from tiling.program.read import read
@@ -62,8 +63,10 @@ class CudaProgramKernel(GpuProgramKernel):
         wanted = outputs_of(program)
         for x, array in zip(read, program.inputs):
             self._check(x, array, array.name)
-        for y, array in zip(written or (), wanted):
+        for number, (y, array) in enumerate(zip(written or (), wanted)):
             self._check(y, array, "out")
+            if written and any(_overlap(y, other) for other in (*read, *written[:number])):
+                raise ArgumentError("out overlaps another array: pass memory of its own")
         if written is None:
             with cupy.cuda.Device(self.loaded.device):
                 written = [cupy.empty(array.shape, array_dtype(array.dtype)) for array in wanted]
@@ -77,6 +80,12 @@ class CudaProgramKernel(GpuProgramKernel):
 
     def _check(self, array: Any, wanted: Array, name: str) -> None:
         check_adopted(array, Tensor(name, "", (), wanted.shape), wanted.dtype, self.loaded.device)
+
+
+def _overlap(a: Any, b: Any) -> bool:
+    """Whether two contiguous arrays on a device share memory."""
+    shared: bool = a.data.ptr < b.data.ptr + b.nbytes and b.data.ptr < a.data.ptr + a.nbytes
+    return shared
 
 
 @dataclass(frozen=True)

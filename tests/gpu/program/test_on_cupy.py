@@ -100,6 +100,10 @@ def test_outputs_go_where_they_are_wanted(fake_device):
         kernel(x, out=out["y"])
     with pytest.raises(ArgumentError, match=r"out has shape \(4,\), but this kernel takes \(3,\)"):
         kernel(x, out={**out, "s": fake_array(np.zeros(4, np.float32))})
+    both = fake_array(np.zeros((4, 40), np.float32))
+    for s, y in ((out["s"], x), (both[1].reshape(-1)[:3], both[:3])):
+        with pytest.raises(ArgumentError, match="out overlaps another array: pass memory of its own"):
+            kernel(x, out={"s": s, "y": y})
 
 
 def test_an_extent_that_only_the_output_tells(fake_device):
