@@ -11,10 +11,11 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, inf, log
 from pathlib import Path
 from statistics import mean, pstdev
 
+from bench.report.summary import geometric_mean
 from bench.run.ending import ending
 from bench.studies.accuracy.model import ModelAccuracy
 from cpu.runtime.options import Parser
@@ -55,12 +56,16 @@ def read(path: Path) -> Iterator[Times]:
     head, *rows = csv.reader(lines) if lines else [[]]
     if head != _COLUMNS or not rows or any(len(row) != len(_COLUMNS) for row in rows):
         raise FileError(f"{path} is no table of times: its lines are {','.join(_COLUMNS)}")
+    if not rows[0][0]:
+        raise FileError(f"{path}: the first line of times names no layer")
     begins = [i for i, row in enumerate(rows) if row[0]]
     try:
         for begin, end in zip(begins, [*begins[1:], len(rows)]):
             layer, op, shape, *_ = rows[begin]
             problem = problem_of(op, shape)
             schemes, times = zip(*((row[3], float(row[4]) * 1e-6) for row in rows[begin:end]))
+            if not all(0 < seconds < inf for seconds in times):
+                raise ValueError(f"{layer} has a time that is not above 0")
             yield Times(layer, on_gpu(problem, problem.dtype), schemes, times)
     except ValueError as error:  # SchemeError and ShapeError are some too
         raise FileError(f"{path}: {error}") from None
@@ -84,10 +89,6 @@ def loss(result: ModelAccuracy) -> float:
 def errors(results: Iterable[ModelAccuracy]) -> list[float]:
     """The logarithms of measured by predicted times."""
     return [log(m / p) for result in results for m, p in zip(result.measured, result.predicted)]
-
-
-def geometric_mean(numbers: Iterable[float]) -> float:
-    return exp(mean(map(log, numbers)))
 
 
 def table(results: Sequence[ModelAccuracy]) -> str:

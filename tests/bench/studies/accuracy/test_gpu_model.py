@@ -2,8 +2,9 @@
 
 import pytest
 
+from bench.report.summary import geometric_mean
 from bench.studies.accuracy import gpu_model
-from bench.studies.accuracy.gpu_model import TABLE, geometric_mean, loss, main, read, scored, table
+from bench.studies.accuracy.gpu_model import TABLE, loss, main, read, scored, table
 
 # A layer of each kind: products of aligned, odd and few rows, convolutions whose pixels come by boxes or are gathered,
 # of one image and of several.
@@ -21,7 +22,7 @@ def sample():
 def test_the_first_choice_is_nearly_the_fastest(sample):
     """All 76 layers: 1.027 in the geometric mean."""
     assert [each.layer for each in sample] == sorted(SAMPLE, key=[each.layer for each in sample].index)
-    assert geometric_mean(map(loss, sample)) < 1.05 and max(map(loss, sample)) < 1.16
+    assert geometric_mean(list(map(loss, sample))) < 1.05 and max(map(loss, sample)) < 1.16
 
 
 def test_times_are_predicted_within_a_fifth(sample):
@@ -32,7 +33,7 @@ def test_times_are_predicted_within_a_fifth(sample):
 def test_the_table_has_the_figures_of_layers_and_of_the_whole(sample):
     text = table(sample)
     assert text.splitlines()[1].split()[:2] == ["sq-bf16:S512", "20"]
-    assert f"{geometric_mean(map(loss, sample)):.3f} in the geometric mean of 8 layers" in text
+    assert f"{geometric_mean(list(map(loss, sample))):.3f} in the geometric mean of 8 layers" in text
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,9 @@ def test_the_table_has_the_figures_of_layers_and_of_the_whole(sample):
         ("", "is no table of times"),
         ("layer,op,shape,scheme,microseconds\nA,matmul\n", "is no table of times"),
         ("layer,op,shape,scheme,microseconds\nA,matmul,m=64,S(c),3\n", "the shape lacks n, k"),
+        ("layer,op,shape,scheme,microseconds\n,,,S(c),3\n", "the first line of times names no layer"),
+        ('layer,op,shape,scheme,microseconds\nA,matmul,"m=64,n=64,k=64,dtype=f16",S(c),0\n', "not above 0"),
+        ('layer,op,shape,scheme,microseconds\nA,matmul,"m=64,n=64,k=64,dtype=f16",S(c),x\n', "could not convert"),
     ],
 )
 def test_a_wrong_table_is_one_sentence(content, said, tmp_path, capsys):
