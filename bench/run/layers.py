@@ -36,7 +36,7 @@ ALLOCATOR = {
     "THP_MEM_ALLOC_ENABLE": "1",
 }
 # By target and environment, the processes of contests that are used again.
-LASTING: dict[tuple[str, tuple[tuple[str, str], ...]], Worker] = {}
+_LASTING: dict[tuple[str, tuple[tuple[str, str], ...]], Worker] = {}
 # OpenMP threads that wait spin for a fraction of a millisecond: awake when the next call comes, asleep when another
 # contender's turn does. libgomp's own default is several milliseconds, libomp's 200 (KMP_BLOCKTIME counts in
 # milliseconds), and an OMP_WAIT_POLICY of active would have them spin through everybody's turns.
@@ -155,19 +155,19 @@ def _worker(target: str, variables: tuple[tuple[str, str], ...]) -> Iterator[Wor
             yield worker
         return
     key = target, variables
-    if key not in LASTING:
-        LASTING[key] = _new_worker(target, variables)
+    if key not in _LASTING:
+        _LASTING[key] = _new_worker(target, variables)
     try:
-        yield LASTING[key]
+        yield _LASTING[key]
     except BaseException:
-        LASTING.pop(key).close()
+        _LASTING.pop(key).close()
         raise
 
 
 def end_lasting() -> None:
     """Ends the processes that hold the contests of several layers."""
-    while LASTING:
-        LASTING.popitem()[1].close()
+    while _LASTING:
+        _LASTING.popitem()[1].close()
 
 
 atexit.register(end_lasting)

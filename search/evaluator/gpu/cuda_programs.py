@@ -65,7 +65,7 @@ class CudaProgramKernel(GpuProgramKernel):
             self._check(x, array, array.name)
         for number, (y, array) in enumerate(zip(written or (), wanted)):
             self._check(y, array, "out")
-            if written and any(_overlap(y, other) for other in (*read, *written[:number])):
+            if any(_overlap(y, other) for other in (*read, *(written or ())[:number])):
                 raise ArgumentError("out overlaps another array: pass memory of its own")
         if written is None:
             with cupy.cuda.Device(self.loaded.device):
