@@ -65,7 +65,7 @@ def _rates(sixteen: int) -> dict[str, int]:
 # of `wgmma_flops`: an H200 multiplies 4096³ in bf16 in 307 us by mma.sync, 180 by wgmma.
 #
 # No vendor states the bandwidth of an L2. Those of A100 and L40S are from published micro-benchmarks, to two digits.
-# Hopper's is what an H200's multiprocessors got of it in products and convolutions: 64 bytes a cycle each.
+# In products and convolutions each multiprocessor of an H200 got 64 bytes a cycle, which stands for Hopper.
 DEVICES = {
     device.name: device
     for device in (

@@ -194,6 +194,15 @@ def test_what_passes_cannot_make_is_refused(text, words):
         list(scheme_forms(parse(PROBLEM, text)))
 
 
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_without_matrix_instructions_f32_alone_is_copied_ahead(dtype):
+    text = "S(c) T(k,2) S(a, 2) S(b, 2) T(m,8)@lane T(n,4)@lane U(k,4) U(m,8) U(n,16)"
+    assert list(scheme_forms(parse(PROBLEM, text)))
+    scheme = parse(matmul(m=64, n=64, k=8, dtype=dtype), text)
+    with pytest.raises(SchemeError, match=r"S\(a, 2\): without M only f32 is copied ahead of its turn; use S\(a\)"):
+        list(scheme_forms(scheme))
+
+
 def test_tf32_needs_matrix_instructions():
     scheme = parse(matmul(m=64, n=64, k=8, dtype="tf32"), "S(c) R(k) T(m,8)@lane T(n,4)@lane U(m,8) U(n,16)")
     with pytest.raises(SchemeError, match="by matrix instructions alone"):
@@ -207,7 +216,7 @@ def test_tf32_needs_matrix_instructions():
         ("S(c) T(k,2) S(a, 3) S(b) T(m,1)@warp U(n,2) M(m16n8k16)", r"S\(a, 3\) S\(b\): inputs share a ring"),
         ("S(c) T(k,2) S(a, 3) S(b, 2) T(m,1)@warp U(n,2) M(m16n8k16)", "inputs share a ring"),
         ("S(c) T(k,2) S(a, 3) T(k,1) S(b, 3) T(m,1)@warp U(n,2) M(m16n8k16)", "inputs share a ring"),
-        ("S(c, 2) T(k,2) S(a) S(b) T(m,1)@warp U(n,2) M(m16n8k16)", "S"),
+        ("S(c, 2) T(k,2) S(a) S(b) T(m,1)@warp U(n,2) M(m16n8k16)", r"S\(c, 2\): several stages are for inputs"),
     ],
 )
 def test_rings_that_cannot_turn_are_refused(text, words):
