@@ -25,6 +25,9 @@ def check_scheme(scheme: Scheme) -> None:
     """Raises SchemeError, which names the specifier, where a scheme is no kernel of a GPU's blocks and threads."""
     problem, output = scheme.problem, scheme.problem.output.name
     of_matrices = isinstance(scheme.specifiers[-1], Matrix)
+    for s in scheme.specifiers:
+        if isinstance(s, Stage) and s.depth > 1 and s.tensor == output:
+            raise SchemeError(f"{s}: several stages are for inputs; use S({s.tensor})")
     if is_of_warpgroups(scheme):
         check_warpgroup(as_read(scheme))
     elif of_matrices:
@@ -46,8 +49,6 @@ def check_scheme(scheme: Scheme) -> None:
             raise SchemeError(f"{s}: {s.dim} is summed over, so on a GPU it loops inside S({output})")
         if isinstance(s, Lambda) and s.dim in problem.reductions:
             raise SchemeError(f"{s}: {s.dim} is summed over; compose output dims instead")
-        if isinstance(s, Stage) and s.depth > 1 and s.tensor == output:
-            raise SchemeError(f"{s}: several stages are for inputs; use S({s.tensor})")
         if isinstance(s, Stage) and s.depth > 1 and not of_matrices and problem.dtype != _COPIED:
             raise SchemeError(f"{s}: without M only {_COPIED} is copied ahead of its turn; use S({s.tensor})")
         outside = [t for t in scheme.specifiers[: min(place, sums)] if isinstance(t, Tile) and t.worker in _THREADS]
