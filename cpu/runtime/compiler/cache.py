@@ -47,14 +47,20 @@ def kept(name: str, source: str, make: Callable[[Path], bytes]) -> bytes:
 def require_ours(folder: Path) -> None:
     """Raises CacheError if another user could have put programs into the folder: they would run as this user.
 
-    A folder that root owns counts as the user's own. If root finds another owner, it only warns: in a container the
-    folder usually belongs to the user outside.
+    That user may also have put the whole folder into the one above. A folder that root owns counts as the user's own.
+    If root finds another owner, it only warns: in a container the folder usually belongs to the user outside.
     """
+    _require_ours(folder, allowed=0)
+    _require_ours(folder.parent, allowed=stat.S_ISVTX)  # the sticky bit: nobody replaces the folders of others
+
+
+def _require_ours(folder: Path, allowed: int) -> None:
+    """allowed: the bit of a mode by which a folder is safe although everybody may write into it; 0 for none."""
     try:
         status = folder.stat()
     except OSError:
         return  # the folder does not exist or cannot be read: nothing is loaded from it
-    if status.st_mode & stat.S_IWOTH:
+    if status.st_mode & stat.S_IWOTH and not status.st_mode & allowed:
         raise CacheError(
             f"no program is loaded from {folder}, into which everybody may write: take that right away with chmod o-w, "
             "or set TILEWRIGHT_CACHE to a folder of your own"
@@ -70,7 +76,7 @@ def require_ours(folder: Path) -> None:
         f"root loads programs from {folder}, which belongs to user number {status.st_uid}: trust that user, or set "
         "TILEWRIGHT_CACHE to a folder of your own",
         TilewrightWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 

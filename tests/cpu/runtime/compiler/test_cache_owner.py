@@ -36,6 +36,19 @@ def test_a_folder_that_everybody_may_write_into_is_refused(kernels):
     assert answer() == 42
 
 
+def test_so_is_a_folder_whose_place_everybody_may_write_into(kernels):
+    """Anybody could put another folder in its place, unless a sticky bit forbids that, as in /tmp."""
+    answer()
+    kernels.parent.chmod(0o777)
+    with pytest.raises(CacheError, match=f"no program is loaded from {kernels.parent}, into which everybody may write"):
+        answer()
+    kernels.parent.chmod(0o1777)
+    assert answer() == 42
+    kernels.chmod(0o1777)  # here a sticky bit helps nothing: new programs may come
+    with pytest.raises(CacheError, match=f"no program is loaded from {kernels}, into which everybody may write"):
+        answer()
+
+
 def test_a_folder_of_another_user_is_refused(kernels, monkeypatch):
     answer()
     owned_by(monkeypatch, 1001, us=1000)
