@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cpu.runtime.compiler.cache import entry_path, kept
 from cpu.runtime.compiler.cache_folder import HEADER, CacheError, kernel_folder, limit_bytes
-from cpu.runtime.compiler.toolchain import Compiler, ToolchainError, compile_header
+from cpu.runtime.compiler.toolchain import CompileError, Compiler, compile_header
 
 # gcc 12 on a Zen 4 reads immintrin.h for 0.22 s of the 0.26 s that a small kernel takes. Precompiled it costs 0.02 s,
 # and 0.55 s once for each set of flags.
@@ -76,7 +76,7 @@ def _header(compiler: Compiler, flags: tuple[str, ...], openmp: bool, _: Path) -
     name = _name(compiler, flags, openmp)
     try:
         kept(name, _INCLUDE, make)
-    except (CacheError, ToolchainError, OSError):
+    except (CacheError, CompileError, OSError):
         return None  # the kernel's own compilation says what is wrong
     return entry_path(name)
 

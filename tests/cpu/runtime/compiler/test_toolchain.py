@@ -13,7 +13,7 @@ import pytest
 
 from cpu.runtime.compiler import toolchain
 from cpu.runtime.compiler.library import shared_object
-from cpu.runtime.compiler.toolchain import Compiler, ToolchainError, compile_shared, find_compiler
+from cpu.runtime.compiler.toolchain import CompileError, Compiler, ToolchainError, compile_shared, find_compiler
 
 ANSWER = "int answer(void) { return 42; }\n"
 
@@ -87,8 +87,8 @@ def test_forbidden_flags(tmp_path, flag):
 
 
 def test_compile_time_out(monkeypatch, tmp_path, capfd):
-    # The driver's own child keeps the messages open, as gcc's does.
-    slow = script(tmp_path / "cc", "sleep 600 & echo $! > $SLEEPER; wait")
+    # The driver's own child keeps the messages open, as gcc's does. An empty file takes no time.
+    slow = script(tmp_path / "cc", '[ "$2" = empty.c ] && exit; sleep 600 & echo $! > $SLEEPER; wait')
     monkeypatch.setenv("SLEEPER", str(tmp_path / "sleeper"))
     monkeypatch.setattr(toolchain, "COMPILE_SECONDS", 1)
     monkeypatch.setattr(toolchain, "_PATIENT_SECONDS", 0.5)
@@ -105,6 +105,19 @@ def test_a_compiler_that_hangs_is_named_soon(monkeypatch, tmp_path):
     monkeypatch.setattr(toolchain, "_VERSION_SECONDS", 0.2)
     with pytest.raises(ToolchainError, match=rf"the C compiler hangs: {tmp_path}/cc --version said nothing for 0.2 s"):
         find_compiler()
+
+
+def test_a_compiler_that_hangs_on_any_file_is_no_candidates_fault(monkeypatch, tmp_path):
+    """A CompileError would have the next candidates wait as long, one after the other."""
+    plain = find_compiler().path
+    monkeypatch.setenv("CC", script(tmp_path / "cc", f"[ $1 = --version ] && exec {plain} --version; exec sleep 600"))
+    monkeypatch.setattr(toolchain, "COMPILE_SECONDS", 0.3)
+    monkeypatch.setattr(toolchain, "_PATIENT_SECONDS", 0.1)
+    compiler = find_compiler()
+    monkeypatch.setattr(toolchain, "_VERSION_SECONDS", 0.2)
+    with pytest.raises(ToolchainError, match=rf"^the C compiler hangs: {tmp_path}/cc took .* an empty file; ") as hung:
+        compile_shared(compiler, ANSWER, tmp_path / "x.so", ())
+    assert not isinstance(hung.value, CompileError)
 
 
 def test_a_program_that_compiles_nothing_is_no_compiler(monkeypatch, tmp_path):
