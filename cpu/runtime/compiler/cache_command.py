@@ -61,7 +61,8 @@ def _status(options: argparse.Namespace) -> str:
         ),
     ]
     if found:
-        lines.append(("last used", f"{_ago(now - found[-1].used)} to {_ago(now - found[0].used)} ago"))
+        times = dict.fromkeys(_ago(now - entry.used) for entry in (found[-1], found[0]))  # of one time say it once
+        lines.append(("last used", f"{' to '.join(times)} ago"))
     return "\n".join(f"{name:<12} {value}" for name, value in lines)
 
 

@@ -44,6 +44,8 @@ def test_status_limit_and_clear(capsys, kernels):
     printed = capsys.readouterr().out
     assert str(kernels) in printed and "2, 2 MiB" in printed and "limit        512 MiB" in printed
     assert "last used    60 seconds to 67 minutes ago" in printed
+    filled(kernels, {"a": 4010, "b": 4000}, size=1 << 19)
+    assert main(["status"]) == 0 and "last used    67 minutes ago" in capsys.readouterr().out
     assert main(["limit", "1M"]) == 0
     assert capsys.readouterr().out == "compiled kernels are kept within 1 MiB; deleted 1 compiled kernel, 1 MiB\n"
     assert main(["status", "--json"]) == 0
