@@ -20,7 +20,7 @@ from graph.calls.differences import apart
 from graph.calls.random_inputs import random_inputs
 from graph.library.kernels import by_dtype, products_of
 from graph.model.language import ModelError
-from graph.plan import ALGORITHMS, Plan
+from graph.plan import ALGORITHMS, DEFAULT_BUDGET, Plan
 from graph.variant import works_of
 from search.commands.ending import ending
 from search.commands.options import c_name, folder, seconds, whole
@@ -60,7 +60,7 @@ def told(options: argparse.Namespace) -> str:
         once("--known", options.known),
         options.threads,
         "measure" if options.budget else "model",
-        options.budget or 1.0,
+        options.budget or DEFAULT_BUDGET,
         options.algorithm,
         options.name,
     )
@@ -76,7 +76,8 @@ def told(options: argparse.Namespace) -> str:
         written = model.save(options.emit) if options.emit else ()  # before comparisons, which may take minutes
         transformed = sum(_is_winograd(each) for each in model.explained)
         if transformed:
-            direct = replace(plan, progress=progress, algorithm="direct", tune="model").built(graph)
+            by_model = replace(plan, progress=progress, algorithm="direct", tune="model", budget=DEFAULT_BUDGET)
+            direct = by_model.built(graph)
     error = _error(model, direct) if transformed else None
     from graph.check import reference_error, reference_work
 

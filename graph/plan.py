@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
 ALGORITHMS = ("direct", "auto")
+DEFAULT_BUDGET = 60.0  # seconds
 # Layouts are timed for this share of a budget of at least so many seconds.
 _FOR_LAYOUTS, _WORTH_LAYOUTS = 1 / 3, 6.0
 # How layouts were chosen where no model was timed.
@@ -53,7 +54,7 @@ def compile_model(
     known: Mapping[str, Any] | None = None,
     threads: int = 1,
     tune: str = "model",
-    budget: float = 60.0,
+    budget: float = DEFAULT_BUDGET,
     algorithm: str = "direct",
     name: str | None = None,
     progress: Progress = lambda stage: None,
@@ -86,7 +87,7 @@ class Plan:
     known: Mapping[str, Any] = field(default_factory=dict)
     threads: int = 1
     tune: str = "model"
-    budget: float = 60.0
+    budget: float = DEFAULT_BUDGET
     algorithm: str = "direct"
     name: str | None = None
     progress: Progress = lambda stage: None
@@ -99,6 +100,10 @@ class Plan:
         budget = self.budget
         if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not 0 < budget < inf:
             raise ModelError(f"budget={budget!r} must be a number of seconds above 0")
+        if self.tune == "model" and budget != DEFAULT_BUDGET:
+            raise ModelError(
+                f"budget={budget!r} means nothing to tune='model': leave it out, or give tune='measure' too"
+            )
         if isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 1:
             raise ModelError(f"threads={self.threads!r} must be a whole number of at least 1")
         if self.name is not None:

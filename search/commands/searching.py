@@ -23,6 +23,16 @@ from search.flow.find import DEFAULT_BUDGET, DEFAULT_TRIALS, OVERRUN, Found, fin
 from search.tuner.target import ALGORITHMS, CACHES, Target
 from tiling.problem import Problem, ProblemError
 
+# What options say of the candidates of a search, and the options with which nothing is searched. A choice of the model
+# and `--show-passes` do forget rankings of other machines.
+_TRIES_NONE = ("model_only", "scheme", "show_passes")
+_OF_SEARCHES = {
+    "cluster": ("has other computers try candidates", _TRIES_NONE),
+    "budget": ("says how long to try candidates", _TRIES_NONE),
+    "trials": ("says how many candidates to try", _TRIES_NONE),
+    "forget": ("tries candidates again", ("scheme",)),
+}
+
 
 def add_search(parser: Parser, isa: str) -> None:
     """Adds the options of how a scheme is found. isa: the help of `--isa`."""
@@ -93,11 +103,14 @@ def add_output(parser: Parser, *, explain: str, emit: str, name: str) -> None:
 
 
 def check_searched(found: frozenset[str]) -> None:
-    """Raises ProblemError if other computers are to try candidates where none is tried. found: as `given` gives."""
-    none = sorted(found & {"model_only", "scheme", "show_passes"})
-    if "cluster" in found and none:
-        name = none[0].replace("_", "-")
-        raise ProblemError(f"--cluster has other computers try candidates, and --{name} tries none: leave one out")
+    """Raises ProblemError where an option says how candidates are tried, and another one tries none.
+
+    found: as `given` gives.
+    """
+    for option, (what, others) in _OF_SEARCHES.items():
+        if option in found and (none := [name for name in others if name in found]):
+            name = none[0].replace("_", "-")
+            raise ProblemError(f"--{option} {what}, and --{name} tries none: leave one out")
 
 
 def prepare(options: argparse.Namespace) -> None:

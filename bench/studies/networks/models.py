@@ -35,7 +35,7 @@ from graph.calls.compiled import CompiledModel
 from graph.calls.differences import apart
 from graph.calls.random_inputs import random_inputs
 from graph.compile import dim
-from graph.plan import ALGORITHMS, Plan
+from graph.plan import ALGORITHMS, DEFAULT_BUDGET, Plan
 from search.commands.options import seconds, whole
 from tiling.choices import meant
 
@@ -87,7 +87,7 @@ def turns(
     """
     tune = "measure" if budget else "model"
     try:
-        plan = Plan(path, threads=threads, tune=tune, budget=budget or 1.0, algorithm=algorithm)
+        plan = Plan(path, threads=threads, tune=tune, budget=budget or DEFAULT_BUDGET, algorithm=algorithm)
         model = plan.compiled(dims)
     except ModelError as error:
         raise CandidateError(str(error)) from error

@@ -140,6 +140,9 @@ def test_the_repeat_command_repeats(capsys):
         (["--shape", SHAPE, "--cluster", "tcp://h:1", "--model-only"], "candidates, and --model-only tries none"),
         (["--shape", SHAPE, "--cluster", "tcp://h:1", "--scheme", SCHEME], "candidates, and --scheme tries none"),
         (["--shape", SHAPE, "--cluster", "tcp://h:1", "--show-passes"], "candidates, and --show-passes tries none"),
+        (["--shape", SHAPE, "--budget", "5", "--model-only"], "how long to try candidates, and --model-only tries"),
+        (["--shape", SHAPE, "--trials", "5", "--scheme", SCHEME], "how many candidates to try, and --scheme tries"),
+        (["--shape", SHAPE, "--forget", "--scheme", SCHEME], "tries candidates again, and --scheme tries none"),
     ],
 )
 def test_bad_input_gets_one_sentence(arguments, message, capsys):
