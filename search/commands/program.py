@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.show_passes is not None and (options.json or options.explain or options.emit):
         raise ProblemError("--show-passes prints the loops and nothing else: leave out --json, --explain and --emit")
     with errors_of(options.target):
-        report = _told_of_gpu(program, options, found) if options.target != "cpu" else _told(program, options)
+        report = (_told if options.target == "cpu" else _told_of_gpu)(program, options, found)
     with readers_may_leave():
         write(report if isinstance(report, str) else json.dumps(report.as_json()) if options.json else report.as_text())
     if isinstance(report, str):
@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
     return INTERRUPTED if isinstance(report, ProgramReport) and report.interrupted else 0
 
 
-def _told(program: Sized, options: argparse.Namespace) -> ProgramReport | str:
+def _told(program: Sized, options: argparse.Namespace, found: frozenset[str]) -> ProgramReport | str:
     """The report on a CPU's kernel, or its loops. Raises as `find`, building and saving do."""
     written = options.show_passes is not None
     wanted = Wanted(
@@ -84,7 +84,7 @@ def _told(program: Sized, options: argparse.Namespace) -> ProgramReport | str:
     if written:
         return _loops(program, target, options.show_passes)
     prepare(options)
-    kernel, chosen = _kernel(program, target, options)
+    kernel, chosen = _kernel(program, target, options, found)
     inputs = random_inputs(program, options.seed)
     emitted, unsaved = saved(lambda: kernel.save(options.emit, options.name)) if options.emit else ((), "")
     return ProgramReport(
@@ -103,7 +103,9 @@ def _told(program: Sized, options: argparse.Namespace) -> ProgramReport | str:
     )
 
 
-def _kernel(program: Sized, target: Target, options: argparse.Namespace) -> tuple[ProgramKernel, Found | None]:
+def _kernel(
+    program: Sized, target: Target, options: argparse.Namespace, given: frozenset[str]
+) -> tuple[ProgramKernel, Found | None]:
     """The kernel, and how the scheme of the product in it was found; None where all loops follow from rules."""
     around_anchor = anchored_for(program, target)
     if isinstance(around_anchor, str):
@@ -112,10 +114,11 @@ def _kernel(program: Sized, target: Target, options: argparse.Namespace) -> tupl
             "--algorithm winograd": options.algorithm == "winograd",
             "--cache cold": options.cache == "cold",
             "--cluster": options.cluster,
+            **{f"--{option}": option in given for option in ("budget", "trials", "forget")},
         }
-        if foreign := [option for option, given in asked.items() if given]:
+        if foreign := [option for option, meant in asked.items() if meant]:
             raise ProblemError(
-                f"{foreign[0]} is for a product, and the program has none: all its loops follow from rules"
+                f"{foreign[0]} is for a product, and here all loops follow from rules ({around_anchor}): leave it out"
             )
         return build(program, target), None
     found = searched(around_anchor.stores.problem, target_of_anchor(around_anchor, target), options)

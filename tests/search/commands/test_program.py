@@ -164,11 +164,14 @@ def test_a_runtime_extent(capsys):
         (["y[i] = x[i]", "--shape", "i=2", "--outputs", ","], "--outputs ',' names no array: write one, or several"),
         (
             ["y[i] = x[i]", "--shape", "i=2", "--scheme", "V(k,8)"],
-            "--scheme is for a product, and the program has",
+            "--scheme is for a product, and here all loops follow",
         ),
         (["y[i] = x[i]", "--shape", "i=2", "--algorithm", "winograd"], "--algorithm winograd is for a product, and"),
         (["y[i] = x[i]", "--shape", "i=2", "--cache", "cold"], "--cache cold is for a product, and"),
         (["y[i] = x[i]", "--shape", "i=2", "--cluster", "a:1"], "--cluster is for a product, and"),
+        (["y[i] = x[i]", "--shape", "i=2", "--budget", "2"], "all loops follow from rules (no statement is a sum"),
+        (["y[i] = x[i]", "--shape", "i=2", "--trials", "2"], "--trials is for a product, and"),
+        (["y[i] = x[i]", "--shape", "i=2", "--forget"], "--forget is for a product, and"),
         (["y[i] = x[i]", "--shape", "i=2", "--cluster", "a:1", "--model-only"], "--cluster has other computers try"),
         (
             ["y[i] = x[i]", "--shape", "i=2", "--target", "cuda-twin", "--threads", "2"],
