@@ -64,6 +64,15 @@ class TilewrightWarning(RuntimeWarning):
     """What whoever runs the program should know: one sentence. Commands print it without the line that gave it."""
 
 
+def warn(sentence: str) -> None:
+    """Warns at the line that called these packages. Python shows a warning once for each line and text."""
+    ours = tuple(f"{Path(__file__).parent / name}{os.sep}" for name in OURS)
+    level, frame = 1, sys._getframe()
+    while frame.f_back and (frame.f_code.co_filename == __file__ or frame.f_code.co_filename.startswith(ours)):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(sentence, TilewrightWarning, stacklevel=level)
+
+
 def run(command: str) -> None:
     """Ends the program with the exit code of a command, named as `package.module:function`."""
     module, _, function = command.partition(":")

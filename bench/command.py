@@ -28,7 +28,6 @@ from bench.run.suites import Visit, plan, run
 from bench.run.targets.table import TARGETS
 from bench.studies.networks import models, programs
 from cpu.cluster.address import cluster
-from cpu.runtime.machine.host import host
 from cpu.runtime.options import Parser
 from gpu.runtime.machine.device import DeviceError
 from microkernels.ranking.offline import machine_catalog
@@ -197,8 +196,6 @@ def _remarks(options: argparse.Namespace, absent: Sequence[tuple[str, str]], thr
     yield from (f"without {peer}: {why}" for peer, why in absent)
     if options.peers and {peer for peer, _ in absent} == set(options.peers):
         raise ProblemError("none of the peers that are asked for can run: --peers none times our kernels alone")
-    if max(threads) > host().cores:
-        yield f"{max(threads)} threads on {host().cores} cores wait for one another: expect slow kernels of everybody"
     if options.cache == "cold" and max(threads) > 1:
         raise ProblemError("--cache cold is for --threads 1: what empties one core's caches leaves those of the others")
 

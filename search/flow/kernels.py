@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.evaluator import errors_of
 from search.evaluator.interface.protocol import TargetError
 from search.flow.find import DEFAULT_BUDGET, MARKED, UNSETTLED, find
 from search.tuner.target import Target
-from tilewright_entry import TilewrightWarning
+from tilewright_entry import warn
 from tiling.problem import Problem, ProblemError
 from tiling.scheme.specifiers import SchemeError
 
 if TYPE_CHECKING:
     from search.evaluator.kernels import CpuKernel, GpuKernel, TwinKernel
-
-
-def warned(doubt: str) -> None:
-    """Warns at the line that called this room. Python shows a warning once for each line and text."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back and Path(frame.f_code.co_filename).parent == Path(__file__).parent:
-        level, frame = level + 1, frame.f_back
-    warnings.warn(doubt, TilewrightWarning, stacklevel=level)
 
 
 def kernel_for(
@@ -37,7 +26,7 @@ def kernel_for(
     # The model's choice is taken unchecked. A measured choice passes the same last check as on the command line.
     found = find(problem, target, tune=tune, budget=budget, recall=True, verify=tune == "measure")
     if found.timing and found.timing.disturbed:
-        warned(f"{problem}: {found.timing.disturbed}: {MARKED if tune == 'measure' else UNSETTLED}")
+        warn(f"{problem}: {found.timing.disturbed}: {MARKED if tune == 'measure' else UNSETTLED}")
     if found.recalled:
         try:
             with errors_of(target.name):

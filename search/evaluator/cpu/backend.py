@@ -18,6 +18,7 @@ from cpu.passes.order import PRODUCT
 from cpu.runtime.compiler.toolchain import CompileError, compile_shared, find_compiler
 from cpu.runtime.machine.host import fingerprint, host, tiles_given, tiles_refused
 from cpu.runtime.machine.neighbours import busy
+from cpu.runtime.plural import plural
 from cpu.runtime.processes.pool import Pool, Task
 from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.scores.catalog import Catalog
@@ -37,6 +38,7 @@ from search.tuner.measured import AnyScheme
 from search.tuner.peaks import Peaks
 from search.tuner.target import ALGORITHMS, CACHES, Target, Wanted
 from search.tuner.tune import BATCH, TuningError
+from tilewright_entry import warn
 from tiling.loops.listing import listing
 from tiling.loops.lowering.stream_plan import outgrows
 from tiling.loops.passes import names
@@ -81,6 +83,8 @@ def cpu_target(wanted: Wanted, written: bool = False) -> Target:
     absent = _absent(chosen)
     if absent and not written:
         raise ProblemError(absent)
+    if threads > (cores := host().cores) and not written:
+        warn(f"{threads} threads on {plural(cores, 'cores')} wait for one another: expect a slow kernel")
     return Target(
         "cpu",
         fingerprint(host()),
@@ -254,9 +258,7 @@ class CpuBackend:
         return float(found["max_error"])
 
     def remarks(self, scheme: AnyScheme | None) -> list[str]:
-        threads, cores, said = self.target.threads, host().cores, []
-        if threads > cores:
-            said.append(f"{threads} threads on {cores} cores wait for one another: expect a slow kernel")
+        threads, said = self.target.threads, []
         if threads > 1 and isinstance(scheme, Scheme) and tasks(scheme) == 1:
             tiled = [s.dim for s in scheme.specifiers if isinstance(s, Tile) and s.dim not in scheme.problem.reductions]
             dim = tiled[0] if tiled else scheme.problem.vector_dim

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
+import warnings
 
 import numpy as np
 import pytest
 
 from cpu.reference.oracle import integers, reference
+from cpu.runtime.machine.host import host
 from microkernels.scores.database import data_folder
 from search import generate_conv, generate_matmul, load_kernel
 from search.evaluator import target_of
 from search.evaluator.cpu.backend import cpu_backend
 from search.tuner import store
+from search.tuner.target import Wanted
 from tests.support.search.searching import PROBLEM
+from tilewright_entry import TilewrightWarning
 from tiling.machine import Timing
 from tiling.problem import ProblemError
 from tiling.text.notation import parse
@@ -161,6 +165,17 @@ def test_generate_conv_refuses(wrong, message, monkeypatch):
     with pytest.raises(ProblemError) as raised:
         generate_conv(**(dict(c=4, h=5, w=5, k=4, r=3, s=3, padding=1) | wrong))
     assert message in str(raised.value)
+
+
+def test_more_threads_than_cores_are_told_at_the_callers_line():
+    cores = host().cores
+    with pytest.warns(TilewrightWarning, match=f"{cores + 1} threads on .* wait for one another") as told:
+        target_of("cpu", Wanted(threads=cores + 1))
+    assert [each.filename for each in told] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        target_of("cpu", Wanted(threads=cores))
+        target_of("cpu", Wanted(threads=cores + 1), written=True)
 
 
 def test_a_model_choice_lasts_as_long_as_its_ranking(monkeypatch):
