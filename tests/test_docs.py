@@ -197,6 +197,11 @@ def test_what_to_install_is_said_in_one_way():
     assert {extra for name in named for extra in name[1].split(",")} <= extras
 
 
+def test_microseconds_have_one_sign():
+    files = [path for path in (*PAGES, *SOURCES) if path.relative_to(ROOT).parts[0] != "tests"]
+    assert not [path for path in files if re.search(r"(\d|predicted|,) us\b", path.read_text(encoding="utf-8"))]
+
+
 @pytest.mark.parametrize("command", ["search.conv", "search.matmul"])
 def test_the_guide_has_every_option(command):
     said = options_of(command)

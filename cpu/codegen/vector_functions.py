@@ -159,7 +159,7 @@ static inline $V round_mul_of($V a, $V b)
 }
 
 # Where masks choose. gcc 12 makes four instructions of the text in the table, and each maximum of a chain waits for two
-# of them. With these texts a softmax of 6144 x 512 takes 552 us and not 605 (one thread of a Zen 5).
+# of them. With these texts a softmax of 6144 x 512 takes 552 µs and not 605 (one thread of a Zen 5).
 _BY_MASK = {
     "kept_of": """\
 /* found, and v where v is no number. Two forms that mean the same: where gcc knows v it does without the test of the

@@ -62,7 +62,7 @@ def _rates(sixteen: int) -> dict[str, int]:
 
 # Multiprocessors, boost clock and memory: NVIDIA's data sheet of each board. Shared memory, threads and blocks of a
 # multiprocessor: the table of compute capabilities in the CUDA C++ programming guide. On Hopper mma.sync reaches half
-# of `wgmma_flops`: an H200 multiplies 4096³ in bf16 in 307 us by mma.sync, 180 by wgmma.
+# of `wgmma_flops`: an H200 multiplies 4096³ in bf16 in 307 µs by mma.sync, 180 by wgmma.
 #
 # No vendor states the bandwidth of an L2. Those of A100 and L40S are from published micro-benchmarks, to two digits.
 # In products and convolutions each multiprocessor of an H200 got 64 bytes a cycle, which stands for Hopper.

@@ -19,12 +19,12 @@ from gpu.model.traffic import aligning_seconds, l2_bytes, memory_bytes, tiles_wi
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 
-# Between two events an empty kernel takes 2.5 to 3 us.
+# Between two events an empty kernel takes 2.5 to 3 µs.
 LAUNCH_SECONDS = 2.6e-6
 _MEMORY_LATENCY = 800  # cycles, from published micro-benchmarks, to one digit
 _READ_BANDWIDTH = 64  # bytes a cycle that one multiprocessor reads from the L2
 # Seconds by which a launch of clusters of two blocks is longer, which meet when they begin: the median of 44 schedules
-# below 40 us is 0.43 us further from the model without it than that of 50 others timed by the same kernels.
+# below 40 µs is 0.43 µs further from the model without it than that of 50 others timed by the same kernels.
 _CLUSTER_SECONDS = 0.4e-6
 _MAPS_SECONDS = 0.4e-6  # until a block with tensor maps has them, its mbarriers and the first box
 _TRIPS = 5  # to memory, one after another, where blocks share a sum: stores, a fence, the semaphore, loads, stores

@@ -13,7 +13,7 @@ from gpu.passes.warpgroups.kinds import stores_boxes
 from tiling.dtypes.products import DTYPE_BYTES
 
 # wgmma reaches this share of the data sheet's rate, and cuBLAS does too: products of 4096 and 8192 in bf16, and of 4096
-# in tf32, take 180 us, 1,370 us and 330 us in tiles of 128 x 256.
+# in tf32, take 180 µs, 1,370 µs and 330 µs in tiles of 128 x 256.
 _WGMMA_SHARE = 0.85
 _SCHEDULERS = 4  # of a multiprocessor; each issues an instruction of one of its warps a cycle
 _LONE_WARP = 1.5  # cycles between two instructions of a warp that has a scheduler to itself
@@ -29,12 +29,12 @@ _WGMMA_WAIT = 420
 # for every run that it may lie in.
 _UNROLLED_COPY, _LOOPED_COPY, _TAP_DIVISIONS, _GATHERED_RUN = 1, 43, 116, 158
 # Cycles of the copy engine for a pixel of a window (128 bytes), and for a row of a box that lies beyond the edge. Other
-# rows cost no more than their bytes. With 64 output channels a tile 64 x 128 of a 3 x 3 convolution takes 110 us, for
+# rows cost no more than their bytes. With 64 output channels a tile 64 x 128 of a 3 x 3 convolution takes 110 µs, for
 # half of its box of weights lies beyond the edge, and 64 x 64 takes 44.
 _PIXEL_CYCLES, _OUTSIDE_CYCLES = 5.2, 12
 _SUM_CYCLES = 7.6  # for each sum of a thread, from a tile's last products to its last store by boxes
 # Bytes a cycle that threads of one multiprocessor store: pairs of 16-bit numbers, 16 bytes of each of 8 rows together.
-# Outputs of 26 and 34 MB take 19 and 24 us longer than by boxes. Odd rows, stored by single numbers, take longer.
+# Outputs of 26 and 34 MB take 19 and 24 µs longer than by boxes. Odd rows, stored by single numbers, take longer.
 _PAIR_BYTES, _SINGLES = 6.2, 3.6
 
 

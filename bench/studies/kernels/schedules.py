@@ -101,7 +101,7 @@ def measured(names: Sequence[str], dtype: str, device: str, every: int) -> Itera
 def table(now: Sequence[Schedule], before: Sequence[Schedule]) -> str:
     """The lines of all schedules, with the changes since, and how many take more than before or run in fewer blocks."""
     earlier = {each.key: each for each in before}
-    rows = [["problem", "registers", "shared", "spilled", "blocks", "predicted us", "scheme"]]
+    rows = [["problem", "registers", "shared", "spilled", "blocks", "predicted µs", "scheme"]]
     more = dict.fromkeys(("registers", "shared_bytes", "spilled_bytes", "predicted_seconds"), 0)
     fewer = 0
     for each in now:

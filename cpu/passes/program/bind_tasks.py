@@ -29,7 +29,7 @@ TASK = "task"
 # How much more than the mean the busiest worker may have to do before another loop is bound too.
 UNEVEN = 1.05
 # The least number of touched elements for each worker. With fewer, starting threads takes longer than they save: a team
-# of two starts and ends in 2 to 5 us, in which one core touches some 10,000 elements of L2.
+# of two starts and ends in 2 to 5 µs, in which one core touches some 10,000 elements of L2.
 LEAST_ELEMENTS = 16384
 
 

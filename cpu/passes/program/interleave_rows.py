@@ -31,20 +31,20 @@ from tiling.loops.rewrite import conditions_of, operands_of, parts_of, with_buff
 from tiling.loops.walk import walk, with_blocks
 
 # Rows at once: the first of these numbers that divides the rows. Combining the lanes of a vector takes some 30 cycles,
-# and a CPU looks a few hundred instructions ahead. Softmax of 1536 rows of 128 on a Zen 5: 61.1 us one by one, 51.1 by
+# and a CPU looks a few hundred instructions ahead. Softmax of 1536 rows of 128 on a Zen 5: 61.1 µs one by one, 51.1 by
 # two, 46.6 by four. With the 16 registers of AVX2, whose constants then come from memory, 137, 119 and 113 on a Zen 3.
 ROWS = (4, 2)
 # The most accesses to elements in a row. In longer rows waiting is a small part, and several rows at once are several
 # streams from memory: layer norm of 768 columns gained 7 %, softmax of 512 lost 1 to 20 %, RMS norm 6 to 19 %.
 MOST_ELEMENTS = 4096
 # The same for rows in which two sums across lanes wait for each other, and which hold no array: these wait longer.
-# Layer norm by four rows on a Zen 5: 7.7 us for 9.0 with 128 rows of 768, 37.1 for 40.3 with 512, 142 for 155 with
+# Layer norm by four rows on a Zen 5: 7.7 µs for 9.0 with 128 rows of 768, 37.1 for 40.3 with 512, 142 for 155 with
 # 2048; but with 8192 rows of 1024, which no cache holds, 2382 for 1679, and 21.3 for 19.0 where a row has 3136.
 MOST_CHAINED = 16384
 # The most elements of an array whose rows lie between the two limits: several streams from memory take longer than one.
 MOST_IN_CACHE = 1 << 21
 # Rows at once where each is only summed, out of one array that is larger than that: two streams that a CPU reads ahead.
-# Sums of all on one thread of a Zen 5: 143 us for 166 with 16 MiB, 237 for 287 with 24. Maxima of rows lose 3 to 15 %,
+# Sums of all on one thread of a Zen 5: 143 µs for 166 with 16 MiB, 237 for 287 with 24. Maxima of rows lose 3 to 15 %,
 # sums over two arrays up to 2 %, and sums of rows of 768 that L2 holds 9 to 47 %.
 STREAMS = 2
 # The share of the registers for sums of rows in step; what would not fit goes to memory and back at each step. With two

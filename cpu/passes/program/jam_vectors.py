@@ -33,7 +33,7 @@ from tiling.loops.walk import walk, with_blocks
 MOST = 4
 # The share of the registers for sums of vectors that share nothing, and of products that one row alone reads. These
 # wait for memory, and longer runs of neighbours help the CPU's prefetchers. Sums of columns on one thread of a Zen 5,
-# by 4, 8 and 16 vectors: 49 x 2048 take 4.3, 3.4 and 3.0 us, 512 x 768 take 15.6, 14.3 and 13.1 us.
+# by 4, 8 and 16 vectors: 49 x 2048 take 4.3, 3.4 and 3.0 µs, 512 x 768 take 15.6, 14.3 and 13.1 µs.
 ALONE = 0.5
 SUMS = frozenset({"add", "max", "min"})
 

@@ -198,7 +198,7 @@ def test_a_step_has_a_cost_of_its_own():
 
 
 def test_rows_of_a_box_beyond_the_edge_cost_more_than_those_within():
-    """On an H200 tiles of 128 columns take 110 us for a 3 x 3 convolution of 64 channels, tiles of 64 columns 44."""
+    """On an H200 tiles of 128 columns take 110 µs for a 3 x 3 convolution of 64 channels, tiles of 64 columns 44."""
     problem = conv2d(n=64, c=64, h=56, w=56, k=64, r=3, s=3, padding=1, dtype="f16", filters="krsc")
     steps = "S(y) T(r,3) T(s,3) T(c,1) S(x, 4) S(w, 4) T(nhw,1)@warpgroup T(k,1)@warpgroup U(c,4) U(nhw,1) U(k,1)"
     narrow, wide = (

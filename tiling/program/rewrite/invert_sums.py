@@ -19,8 +19,8 @@ from tiling.program.language import Access, Apply, Dim, Expression, Number, Prog
 from tiling.program.rewrite.factor_sums import largest_of
 from tiling.program.rewrite.split_sums import free_name
 
-# What divisions cost on one thread of a Zen 3 with AVX2: a softmax of 1536 rows of 128 takes 110.6 us with them and
-# 97.7 us without, one of 6144 rows of 512 1826 us and 1665 us. On a Zen 5 nothing is gained (docs/decisions/049).
+# What divisions cost on one thread of a Zen 3 with AVX2: a softmax of 1536 rows of 128 takes 110.6 µs with them and
+# 97.7 µs without, one of 6144 rows of 512 1826 µs and 1665 µs. On a Zen 5 nothing is gained (docs/decisions/049).
 
 
 def inverted_sums(program: Sized) -> Sized:

@@ -12,7 +12,7 @@ Element by element, each of the 16 rows of a vector is fetched again for every j
 registers exchange lanes. The blocks of columns are the outer loop, so that rows of y are written from end to end.
 """
 
-# The order of the two loops: on one thread of a Zen 5 a transposition of 1024 x 1024 takes 195 us, and 324 us with the
+# The order of the two loops: on one thread of a Zen 5 a transposition of 1024 x 1024 takes 195 µs, and 324 µs with the
 # blocks of columns inside.
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ def pieces(problem: Problem, tile: Around) -> tuple[Piece, ...]:
 
     An array that L2 holds, or that one tile reads, has none.
     """
-    # There is time for it: yolo9000:Y23 has 116 MB of weights in pieces of 98 KB. A memory of 17 GB/s takes 6 us for a
-    # piece, and the tiles multiply with it for 70 us.
+    # There is time for it: yolo9000:Y23 has 116 MB of weights in pieces of 98 KB. A memory of 17 GB/s takes 6 µs for a
+    # piece, and the tiles multiply with it for 70 µs.
     return tuple(piece for piece in (_of_weights(problem, tile), _of_x(problem, tile)) if piece)
 
 
