@@ -66,7 +66,7 @@ def disturbance(before: Accounts, after: Accounts, threads: int, cores: int | No
     if others > _free(threads, cores) + BEARABLE:
         return f"other programs took {others:.1f} cores"
     if taken > threads * max(FEW, OFTEN * (after.clock - before.clock)):
-        return f"other programs interrupted it {taken} times"
+        return f"other programs took a core away from the measurement {taken} times"
     return ""
 
 

@@ -120,7 +120,7 @@ def test_a_core_that_is_often_taken_away_is_told(taken, threads, told):
     before, after = Accounts(0.0, 0.0, None), Accounts(0.05, 0.05, None, taken)
     answers = iter((before, after))
     found = busy(threads, read=lambda: next(answers), wait=lambda seconds: None)
-    assert found == (f"other programs interrupted it {taken} times" if told else "")
+    assert found == (f"other programs took a core away from the measurement {taken} times" if told else "")
 
 
 def test_the_system_counts_how_often_it_took_a_core():
