@@ -196,7 +196,7 @@ def _report(facts: dict[str, object]) -> str:
         if step["scheme"]:
             lines.append(f"          {step['scheme']}")
         if step["layout"]:
-            lines.append(f"          layouts: {step['layout']}")
+            lines.append(f"          layout: {step['layout']}")
         if step["unfused"]:
             lines.append(f"          nothing more is fused: {step['unfused']}")
     if emitted:

@@ -21,6 +21,7 @@ from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError
 from graph.layouts.choice import channels_last
 from graph.layouts.costs import Costs
+from graph.layouts.explain import LEAST_SUM
 from graph.library.times import Times
 from graph.model.language import Model
 from graph.trials import LEAST_TURNS, Trials, turns_for
@@ -65,7 +66,7 @@ def faster_layouts(
         (seconds,) = best.beside([], LEAST_TURNS)
     except CandidateError:
         # Tuning says why.
-        return Layouts(first, "the model could not be timed, so they are those of the least sum of the seconds below")
+        return Layouts(first, f"the model could not be timed, so they are {LEAST_SUM}")
     ended = "the budget ended the search, and the next one goes on"
     slower: list[str] = []
     turns, longest = turns_for(float(np.median(seconds.sum(axis=1)))), time.monotonic() - began

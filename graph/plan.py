@@ -19,6 +19,7 @@ from graph.calls.open_model import OpenModel, axes_of, is_open
 from graph.layout_trials import faster_layouts
 from graph.layouts.choice import channels_last, priced
 from graph.layouts.costs import Costs
+from graph.layouts.explain import LEAST_SUM
 from graph.library.build import c_name, fused
 from graph.library.kernels import Kernels, by_dtype, products_of
 from graph.library.text import check_name
@@ -43,7 +44,7 @@ DEFAULT_BUDGET = 60.0  # seconds
 _FOR_LAYOUTS, _WORTH_LAYOUTS = 1 / 3, 6.0
 # How layouts were chosen where no model was timed.
 AS_KEPT = "those of an earlier search in whole models, which came to its end; no model was timed now"
-AS_PREDICTED = "those of the least sum of the seconds below; no model was timed, as --budget does"
+AS_PREDICTED = f"{LEAST_SUM}; no model was timed, as --budget does"
 MODELS = "whole models need onnx: pip install 'tilewright[models]'"
 
 

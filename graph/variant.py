@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any  # schemes
 
 from graph.layouts.costs import Costs
-from graph.layouts.explain import told
+from graph.layouts.explain import renamed, told
 from graph.layouts.rewrite import with_layouts
 from graph.library.build import files_of
 from graph.library.kernels import Kernel, Kernels, Work, products_of
@@ -73,11 +73,10 @@ class Variant:
     def files(self, made: Mapping[Work, Kernel], costs: Costs | None = None, layouts: str = "") -> Mapping[str, bytes]:
         """The files with these kernels. costs: what to say about the layouts of steps. layouts: how all were chosen."""
         tuned = frozenset(problem for problem in self.chosen if self._is_tuned(problem, made[problem]))
-        of_steps = told(self.plan, self.laid, self.last, costs) if costs else {}
-        # A loop over images gives some arrays of its steps other names, and keeps the order of the steps.
-        for whole, step in zip(kernel_steps(self.joined.steps), kernel_steps(self.graph.steps), strict=True):
-            if text := of_steps.get(whole.outputs) or of_steps.get(whole.inputs[:2]):
-                of_steps[step.outputs] = text
+        laid = told(self.plan, self.laid, self.last, costs) if costs else {}
+        # A loop over images keeps the order of the steps.
+        pairs = zip(kernel_steps(self.joined.steps), kernel_steps(self.graph.steps), strict=True)
+        of_steps = renamed(laid, pairs)
         return files_of(self.graph, library(self.graph, made, self.name), made, tuned, of_steps, layouts)
 
     def _is_tuned(self, problem: Problem, kernel: Kernel) -> bool:

@@ -14,7 +14,7 @@ from graph import compile_model, plan
 from graph.layouts.choice import RATE, channels_last
 from graph.layouts.costs import Costs
 from graph.layouts.cut import Cut
-from graph.layouts.explain import told
+from graph.layouts.explain import renamed, told
 from graph.layouts.rewrite import with_layouts
 from graph.library.build import fused
 from graph.onnx.read import read
@@ -260,15 +260,23 @@ def test_a_step_that_is_faster_in_the_other_layout_says_what_that_would_cost():
     """Its conversions take twice MOVED, and it gains half of that."""
     first, second = reasons(lambda problem: MOVED / 1e3 * (1 if problem.layout == "nhwc" else 1.5))
     assert first == second
-    one = "channels first 0.00154 ms predicted, channels last 0.00102 ms predicted; it keeps channels first: "
+    one = "channels first, 0.00154 ms predicted; with channels last 0.00102 ms predicted; it keeps channels first: "
     assert first == one + "with channels last all steps and conversions would take 0.001 ms more"
     faster, _ = reasons(last_is_faster)
-    assert faster == "channels first 2e+03 ms predicted, channels last 1e+03 ms predicted"
+    assert faster == "channels last, 1e+03 ms predicted; with channels first 2e+03 ms predicted"
+
+
+def test_what_reads_a_convolution_alone_is_not_told_of_its_layout():
+    nodes = [node("Conv", ["x", "w"], ["a"]), node("MaxPool", ["a"], ["y"], kernel_shape=[2, 2])]
+    graph = fused(read(model(nodes, {"x": [1, 8, 16, 16]}, ["y"], {"w": whole(1, 8, 8, 1, 1)}), {}))
+    convolution, pool = graph.steps
+    found = renamed(told(graph, graph, frozenset(), Costs(last_is_faster)), [(convolution, convolution), (pool, pool)])
+    assert list(found) == [convolution.outputs] and found[convolution.outputs].startswith("channels first, 2e+03 ms")
 
 
 def test_layouts_that_only_the_whole_model_preferred_say_so():
     first, _ = reasons(lambda problem: MOVED / 1e3 * (1 if problem.layout == "nhwc" else 3), frozenset())
-    less = "it keeps channels first: with channels last all steps would take 0.0021 ms less by these seconds, "
+    less = "it keeps channels first: with channels last all steps would take 0.0021 ms less by these times, "
     assert less in first and first.endswith(
         ", but the last word is the whole model's time, and a search that ended early may not have come to it"
     )
