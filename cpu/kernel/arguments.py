@@ -94,12 +94,25 @@ def checked(
             raise ArgumentError(f"{name} is {array.dtype}, but this kernel takes {takes}: convert it first")
         array = array.view(element.numpy)
     if array.shape != tensor.shape:
-        raise ArgumentError(f"{name} has shape {array.shape}, but this kernel was made for {tensor.shape}")
+        raise ArgumentError(
+            f"{name} has shape {array.shape}, but this kernel was made for {tensor.shape}{_meant(array, tensor)}"
+        )
     if not array.flags.c_contiguous:
         if strided:
             return np.ascontiguousarray(array)
         raise ArgumentError(f"{name} is not C-contiguous: pass numpy.ascontiguousarray({name}), or {name}.contiguous()")
     return array
+
+
+def _meant(array: np.ndarray, tensor: Tensor) -> str:
+    """What to do about an image with its channels first, as PyTorch has them; "" for any other array."""
+    if (
+        array.ndim != 4
+        or tensor.role != "broadcast"
+        or tuple(array.shape[a] for a in _TO_CHANNELS_LAST) != tensor.shape
+    ):
+        return ""
+    return ': pass it as a channels-last tensor, or make the kernel with layout="nchw"'
 
 
 def as_channels_last(array: np.ndarray, tensor: Tensor) -> np.ndarray:

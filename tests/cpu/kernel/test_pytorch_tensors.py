@@ -71,8 +71,11 @@ def test_channels_first_images_are_a_channels_first_kernels():
     x, w = whole_numbers(2, 8, 9, 7), whole_numbers(12, 8, 3, 3)
     y = generate_conv(**SHAPE, layout="nchw", isa="portable")(x, w)
     assert torch.equal(y, torch.nn.functional.conv2d(x, w, padding=1))
-    with pytest.raises(ArgumentError, match=r"x has shape \(2, 8, 9, 7\), but this kernel was made for \(2, 9, 7, 8\)"):
+    made_for = r"x has shape \(2, 8, 9, 7\), but this kernel was made for \(2, 9, 7, 8\)"
+    with pytest.raises(ArgumentError, match=rf'{made_for}: pass it as a channels-last tensor, or .* layout="nchw"$'):
         generate_conv(**SHAPE, isa="portable")(x, w)
+    with pytest.raises(ArgumentError, match=r"but this kernel was made for \(2, 9, 7, 8\)$"):
+        generate_conv(**SHAPE, isa="portable")(x[:, :4], w)  # no order of these axes is the kernel's
 
 
 def test_a_product_takes_and_gives_tensors():
