@@ -1,4 +1,7 @@
-"""Whole models on trial: each in a folder, called by turns in a worker: weights are cold, neighbours alike."""
+"""Times whole models in turns. Each lies in a folder, and one worker calls all.
+
+So weights come cold, as in use, and what disturbs one model disturbs the others.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ class Trials:
         shutil.rmtree(folder)
 
     def timed(self, folders: Sequence[Path], count: int) -> list[np.ndarray]:
-        """seconds[turn, step] of each model, in `count` turns. Raises CandidateError."""
+        """For each model the seconds of its steps in `count` turns: seconds[turn, step]. Raises CandidateError."""
         found = self.worker.call(
             "graph.calls.turns:turns", timeout=_TURNS_SECONDS, folders=list(map(str, folders)), count=count
         )
@@ -46,7 +49,7 @@ class Trials:
 
 @contextmanager
 def trials(environment: Mapping[str, str]) -> Iterator[Trials]:
-    """Trials whose folders are removed, and whose worker ends, on leaving. environment: the worker's."""
+    """Trials whose folders are removed, and whose worker ends, on leaving. environment: that of the worker."""
     with (
         TemporaryDirectory(prefix="tilewright-") as folder,
         closing(Worker(env=environment, packages=("graph",))) as worker,

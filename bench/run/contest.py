@@ -2,7 +2,7 @@
 
     prepare ──► check against float64 ──► for each round: A, B, C, … each warmed, then sampled
 
-Turns spread slow moments and clock drift over all contenders. How a contender is checked and timed is a target's
+Turns spread slow moments and clock drift over all contenders. The target says how a contender is checked and timed
 (`bench.run.targets`).
 """
 

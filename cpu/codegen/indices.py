@@ -60,9 +60,10 @@ def _named(kernel: Kernel) -> dict[str, Buffer]:
 
 
 def _stride(buffer: Buffer, axis: int) -> str:
-    """`X_h`, and `STEP_b_k` for E_b. An epilogue's array may have any name, so that E_b_k could be an array.
+    """The name of the stride along an axis, such as `X_h`.
 
-    `PANEL_w` is a stride of the panel that a worker has for itself. panel_w is a pointer into it.
+    For an array `E_b` of an epilogue it is `STEP_b_k`. Such an array may have any name, so another one may be called
+    `E_b_k`. For the panel of a worker it is `PANEL_w`, since `panel_w` is a pointer into the panel.
     """
     name = buffer.name.upper() if buffer.memory == "own" else buffer.name.replace("E_", "STEP_", 1)
     return f"{name}_{buffer.axes[axis]}"

@@ -2,7 +2,7 @@
 
 In this folder, and in its rooms:
 
-    order         the lists of passes, of programs and of schemes
+    order         the lists of passes, for programs and for schemes
     check_scheme  which schemes have a kernel
     facts/        facts that passes ask for: kinds of workers, accesses to memory
     values/       how values are computed: safe indices, f32, zeros in place of tests

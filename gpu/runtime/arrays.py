@@ -27,7 +27,7 @@ def placed_bits(bits: np.ndarray, dtype: str) -> Any:
 
 
 def brought_bits(array: Any, dtype: str) -> np.ndarray:
-    """A CuPy array as NumPy's; of a dtype that NumPy lacks its bits."""
+    """A CuPy array as one of NumPy, which has the bits of a dtype that NumPy lacks."""
     import cupy
 
     brought: np.ndarray = cupy.asnumpy(array.view(FORMATS[dtype].numpy))

@@ -33,11 +33,11 @@ _PAGE = 4096  # the alignment of weights, mapped or read
 
 @dataclass(frozen=True)
 class Explained:
-    """A step, for readers. flops: a product's operations, each time. unfused: why the maps after it are not fused.
+    """A step, for readers. flops: operations of a product, each time. unfused: why the maps after it are not fused.
 
-    scheme: a product's. tuned: whether the scheme was chosen by times inside a model. bytes: the size of all arrays
-    that it reads and writes, each whole: a gather may touch little of its table. layout: what a convolution takes in
-    either layout, and what a conversion takes. turns: how often a call computes it.
+    scheme: the text of a product's scheme. tuned: whether the scheme was chosen by times inside a model. bytes: the
+    size of all arrays that it reads and writes, each whole: a gather may touch little of its table. layout: what a
+    convolution takes in either layout, and what a conversion takes. turns: how often a call computes it.
     """
 
     node: str

@@ -79,7 +79,7 @@ class Kernels:
         self._texts: dict[tuple[Work, str], Kernel] = {}
 
     def text(self, work: Work, scheme: Any = None) -> Kernel:
-        """The kernel's text, which is not compiled here. scheme: a product's."""
+        """The kernel's text, which is not compiled here. scheme: the one of a product."""
         key = (work, scheme.text if scheme else "")
         if key not in self._texts:
             self._texts[key] = self._written(work, scheme)

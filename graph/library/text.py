@@ -2,7 +2,7 @@
 
     library(model, kernels, name) -> Library
 
-The templates lay out names.
+Decisions are made before: the templates only put names and numbers into their places.
 """
 
 from __future__ import annotations

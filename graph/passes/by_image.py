@@ -123,7 +123,7 @@ class _Run:
         return found[::-1]
 
     def _saved(self, first: int) -> list[float]:
-        """The seconds that a part saves which begins with this step, by how many more steps it has."""
+        """How many seconds a part saves that begins with this step. One number for each number of further steps."""
         images, found = self._images, [0.0]
         saved, weights, largest = 0, self._whole[first], self._touched[first] // images
         for number in range(first + 1, len(self.singles)):

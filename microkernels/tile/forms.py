@@ -16,8 +16,9 @@ from tiling.problem import Problem
 class Product:
     """A multiplication: its text, and what it means.
 
-    text: adds the products of x and w to `acc`. adds: functions of `tiling.loops.meaning.functions` of a word of x, one
-    of w, and a sum. Where there are several, each has a sum of its own over all words; then acc and these are added.
+    text: adds the products of x and w to `acc`. adds: names of functions in `tiling.loops.meaning.functions`, which
+    take a word of x, a word of w, and a sum. Where there are several, each has a sum of its own over all words; then
+    acc and these are added.
     """
 
     text: str

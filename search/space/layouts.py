@@ -27,8 +27,8 @@ def layouts(problem: Problem, dot: DotGroup | None) -> tuple[Problem, ...]:
 def _points(problem: Problem, dot: DotGroup | None) -> tuple[int, ...]:
     """How many flattened pixels are worth computing, gaps included; none where pixels may not be one dim.
 
-    Tiles stop at the last pixel, or at the end of its tile register, or of the last four. The further points are not
-    stored, but equal tiles may cover them.
+    Tiles stop at the last pixel, at the end of its tile register, or at a multiple of four pixels. Points beyond the
+    last pixel are not stored, but tiles of one size may cover them.
     """
     if not is_narrow(problem):
         return _short_rows(problem)

@@ -1,6 +1,6 @@
 """The formats of numbers. A new one is a row of `FORMATS`.
 
-f32, f64, … are computed with; tf32 only matrix instructions read, and what stands below it is only stored and cast.
+Programs compute with f32, f64 and so on. Only matrix instructions read tf32. What stands below it is stored and cast.
 """
 
 from __future__ import annotations

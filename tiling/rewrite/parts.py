@@ -107,7 +107,9 @@ def with_addition(kernel: Kernel, addition: Kernel) -> Kernel:
 
 
 def lower_addition(problem: Problem, count: int, lanes: int) -> Kernel:
-    """Plain loops that add up the parts of every output, and apply the epilogue. Arrays: parts, Y, the epilogue's.
+    """Plain loops that add up the parts of every output, and apply the epilogue.
+
+    The kernel's arrays are the parts, Y, and the arrays of the epilogue.
 
     Each task is a few vectors along the last axis of Y.
     """

@@ -89,7 +89,7 @@ CASES
 
 
 def _shapes(rows: int) -> str:
-    """All registers of so many rows but 4, which has weights where these are fewer than 16."""
+    """Gives all tile registers so many rows. Register 4 holds weights, so it has 16."""
     return shapes_definition(f"SHAPES_{rows}", tuple((16 if register == 4 else rows, 64) for register in range(8)))
 
 

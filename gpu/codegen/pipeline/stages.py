@@ -201,7 +201,7 @@ class Pipeline:
 
     @property
     def registers(self) -> int:
-        """Registers of a thread at its begin, about, in multiples of eight: for sums, fragments and the rest."""
+        """About how many registers a thread begins with, for sums, fragments and the rest: a multiple of eight."""
         if self._moves_registers:
             return registers_at_launch(self.threads)
         if self.tma:

@@ -5,7 +5,7 @@
     gather(dtype)                   a thread takes up to eight neighbours of 16 bits, which begin anywhere
     put_chunk(dtype)                and stores eight to shared memory
 
-Where lane l holds what, of rows of a and of `to`, columns of b and of `to`, and the depth, in steps of `per_word`:
+Lane l holds these elements. The depth counts in steps of `per_word`:
 
     a    word r     row l/4 + 8*(r%2)        depth l%4 + 4*(r/2)
     b    word r     column l/4               depth l%4 + 4*r

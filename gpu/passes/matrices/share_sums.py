@@ -134,10 +134,11 @@ def share_sums(kernel: Kernel, scheme: Scheme) -> Kernel:
 
 @dataclass(frozen=True)
 class _Sharing:
-    """sums: a block's. parts: how many a sum has. tiles: how many sums there are. tile, part: which ones are a block's.
+    """Sums that blocks share in parts.
 
-    names: the variables that tell parts apart. by_warps: whether each warp shares its sums alone, as no barrier of a
-    block stands where others copy.
+    sums: the registers of a block's sums. parts: how many parts a sum has. tiles: how many sums there are. tile, part:
+    which sum a block adds to, and which part of it. names: the variables that tell parts apart. by_warps: whether each
+    warp shares its sums alone, as no barrier of a block stands where others copy.
     """
 
     sums: Buffer

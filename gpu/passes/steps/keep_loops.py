@@ -23,7 +23,7 @@ from tiling.loops.walk import walk, with_blocks
 
 
 def keep_loops(kernel: Kernel) -> Kernel:
-    """The kernel in which every serial loop that copies or multiplies, or in which threads wait, is kept a loop."""
+    """The kernel with its serial loops kept as loops where they copy, multiply or have threads wait."""
 
     def kept(statement: Statement) -> Statement:
         if isinstance(statement, For) and statement.kind == "serial":

@@ -1,4 +1,4 @@
-"""Cuts tiles that lie across the depth into blocks of columns, whose rows have the 128 bytes that wgmma reads.
+"""Cuts tiles that lie across the depth into blocks of columns. A row of a block has 128 bytes, as wgmma reads it.
 
     W_tile[64, 128] of f16 in shared memory
     …

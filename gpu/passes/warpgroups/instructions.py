@@ -7,8 +7,8 @@
     SHOW                             makes what a thread has brought to shared memory visible to wgmma
 
 A row of a tile has 128 bytes: points of the depth, or where a tile lies across the depth, 64 rows of a or columns of b.
-Chunk c of 16 bytes of row r lies where c ^ r % 8 would. Lane l of warp q holds of `to` what it would of a warp's
-instruction on rows 16 q to 16 q + 15. Source: PTX ISA, "wgmma".
+Chunk c of 16 bytes of row r lies where c ^ r % 8 would. Lane l of warp q holds elements of rows 16 q to 16 q + 15 of
+`to`, the same ones as for a warp's instruction on these rows. Source: PTX ISA, "wgmma".
 """
 
 from __future__ import annotations

@@ -124,7 +124,10 @@ def _emptied(turns: For) -> For:
 
 
 def _later(address: Address, rows: int) -> Address:
-    """The pixel of a window so many windows later for each rank. The image's number is a quotient of the window's."""
+    """The address as a block of the cluster reads it: each block begins `rows` windows after the one before.
+
+    The image's number is a quotient of the window's number.
+    """
     (window,) = set(address.at[0].names())
     later = {window: variable(window) + variable(RANK) * rows}
     return Address(address.buffer, tuple(index.replaced(later) for index in address.at))

@@ -1,4 +1,4 @@
-"""Gives copies to a warp of their own, which runs ahead of those that multiply through a ring of stages.
+"""Gives copies to a warp of their own. It runs ahead of the warps that multiply, by the stages of a ring.
 
     for k in 0..256 by 64:
       …

@@ -84,8 +84,8 @@ def _folded(place: str, low: float, reach: float) -> str:
 
 @dataclass(frozen=True)
 class _Side:
-    """One axis of regions. name: what it is called within names. out: the dim of outputs. length: the image's. outs,
-    samples: how many outputs, and samples of each. ends: the places of begin and end among a region's numbers.
+    """One axis of regions. name: what it is called within names. out: the dim of outputs. length: the extent of the
+    image. outs, samples: how many outputs, and samples of each. ends: where a region's numbers have begin and end.
     """
 
     name: str

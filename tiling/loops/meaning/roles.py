@@ -1,5 +1,5 @@
-"""Roles of the warps of a GPU's block, and blocks of a cluster, as an interpreter runs them: each until it has to wait
-for another one.
+"""How an interpreter runs the roles of a GPU's warps, and the blocks of a cluster: one goes on until it has to wait
+for another.
 """
 
 from __future__ import annotations

@@ -83,8 +83,8 @@ def _left(window: Window, columns: int) -> int:
 class _Shape:
     """The extents of x: `channels` of each group, and so many `pixels` that are copied together.
 
-    numbers: numbers of a word. block: channels of a block. whole: the last block is as long as the others. dtype: x's.
-    word: the copy's.
+    numbers: how many a word holds. block: how many channels a block has. whole: whether the last block is as long as
+    the others. dtype: the dtype of x. word: the dtype of the copy.
     """
 
     images: int
@@ -130,7 +130,7 @@ class _Copy:
         raise NotImplementedError
 
     def word_at(self, block: Index, pixel: Index, word: Index) -> tuple[Index, ...]:
-        """The place in the copy of a word of a block of this group, and of a pixel of this line."""
+        """The place of a word in the copy. block: counts the blocks of this group. pixel: counts along this line."""
         raise NotImplementedError
 
     @property

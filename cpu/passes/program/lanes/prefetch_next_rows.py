@@ -1,4 +1,4 @@
-"""Prefetches the next row while a row is stored that several loops walk, and before that the lines that are stored to.
+"""Where several loops walk a row: the one that stores prefetches the next row, an earlier one the lines of the output.
 
     for i in 0..2048:                              for i in 0..2048:
       …                                              …

@@ -1,6 +1,6 @@
 """What the register tiles of a scheme prefetch, as data. Pass and model read this plan.
 
-    plan_prefetches(scheme) -> (Plan, …)        one of each register tile
+    plan_prefetches(scheme) -> (Plan, …)        one for each register tile
     prefetched(plans) -> {"w", …}               what all tiles bring to L2
 
 Scheme and problem are those that tiles see. Where numbers are narrow, they are in dot groups.

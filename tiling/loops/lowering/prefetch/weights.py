@@ -14,7 +14,7 @@ from tiling.problem import Problem
 
 @dataclass(frozen=True)
 class NextWeights:
-    """The weights behind those of this tile: the next panel's or, of the last panel, the next product's.
+    """The weights behind those of this tile: the first ones of the next panel, or of the next product.
 
     A step prefetches its `lines`, of `in_line` elements each, `elements` further than its own, into L2.
     """
