@@ -15,7 +15,6 @@ from hypothesis import given, settings
 
 from cpu.codegen.emit import emit
 from cpu.runtime.compiler.cache_folder import kernel_folder
-from cpu.runtime.compiler.library import shared_object
 from cpu.runtime.compiler.toolchain import find_compiler
 from microkernels.ranking.command import _failures
 from microkernels.scores import records
@@ -37,6 +36,7 @@ from tests.support.running.hostile import (
     check_records,
     doctored_store,
 )
+from tests.support.running.own_cache import shared_object
 from tiling.machine import Timing
 from tiling.operators import conv2d
 from tiling.scheme.specifiers import SchemeError
@@ -44,7 +44,6 @@ from tiling.text.notation import parse
 from tiling.text.shapes import parse_shape
 
 ROOT = Path(__file__).parents[1]
-
 
 # Texts
 

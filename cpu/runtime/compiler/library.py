@@ -8,7 +8,7 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
-from cpu.runtime.compiler.cache import entry_path, kept
+from cpu.runtime.compiler.cache import kept
 from cpu.runtime.compiler.cache_folder import CacheError
 from cpu.runtime.compiler.headers import precompiled
 from cpu.runtime.compiler.loading import Opened, load_bytes
@@ -56,15 +56,6 @@ def _compiled(source: str, flags: tuple[str, ...], openmp: bool, suffix: str) ->
         return path.read_bytes()
 
     return kept(_name(compiler, source, flags, openmp, suffix), source, make)
-
-
-def shared_object(source: str, flags: tuple[str, ...], openmp: bool = False) -> Path:
-    """The path of C ``source`` compiled with ``flags``, from the cache or compiled now. Its source lies beside it.
-
-    A full cache deletes the file: to load it, use ``load``. Raises as ``load`` does.
-    """
-    compiled(source, flags, openmp)
-    return entry_path(_name(find_compiler(), source, flags, openmp))
 
 
 def _name(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool, suffix: str = ".so") -> str:

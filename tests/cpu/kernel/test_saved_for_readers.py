@@ -16,7 +16,6 @@ from cpu.kernel.callable import build
 from cpu.kernel.export import ExportError, seal
 from cpu.kernel.opened import CpuError
 from cpu.kernel.saved import load
-from cpu.runtime.compiler.library import shared_object
 from cpu.runtime.compiler.toolchain import ToolchainError, find_compiler
 from cpu.runtime.machine.timer import _library
 from cpu.runtime.saved_files import of_others
@@ -24,6 +23,7 @@ from microkernels.tile.isa import ISAS
 from tests.support.kernels.cases import ON_EVERY_ISA, kernel_of
 from tests.support.kernels.guard import check_guarded
 from tests.support.kernels.saved import LACKED, PROBLEM, TEXT, calling_program, example
+from tests.support.running.own_cache import shared_object
 from tilewright_entry import TilewrightWarning
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul

@@ -20,10 +20,10 @@ import pytest
 from cpu.kernel.callable import build
 from cpu.kernel.measure import exact_case
 from cpu.reference.oracle import integers, reals, reference
-from cpu.runtime.compiler.library import shared_object
 from cpu.runtime.compiler.toolchain import find_compiler
 from microkernels.tile.isa import ISAS
 from tests.support.kernels.cases import CASES, SAME_3X3, kernel_of
+from tests.support.running.own_cache import shared_object
 from tiling.operators import conv2d
 from tiling.text.notation import parse
 

@@ -11,11 +11,11 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from cpu.runtime.compiler.library import shared_object
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.twin.launch import TwinError, run_on_twin
 from tests.support.gpu.cases import check_on_twin, expected, integers, left_out, product_scheme, survives
+from tests.support.running.own_cache import shared_object
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from cpu.reference.oracle import reference
-from cpu.runtime.compiler.library import shared_object
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.instructions import instruction_for
 from gpu.twin.launch import TwinError, run_on_twin, twin_text
+from tests.support.running.own_cache import shared_object
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse
 

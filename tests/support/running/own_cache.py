@@ -7,6 +7,8 @@ import os
 import time
 from pathlib import Path
 
+from cpu.runtime.compiler import library
+from cpu.runtime.compiler.cache import entry_path
 from cpu.runtime.compiler.library import load
 
 ANSWER = "int answer(void) { return 42; }\n"
@@ -14,6 +16,12 @@ ANSWER = "int answer(void) { return 42; }\n"
 
 def answer(text: str = ANSWER) -> int:
     return load(text, (), ctypes.CDLL).answer()
+
+
+def shared_object(source: str, flags: tuple[str, ...], openmp: bool = False) -> Path:
+    """The path of C `source` compiled with `flags`, in the cache. Its source lies beside it."""
+    library.compiled(source, flags, openmp)
+    return entry_path(library._name(library.find_compiler(), source, flags, openmp))
 
 
 def filled(kernels: Path, ages: dict[str, int], size: int = 50) -> float:

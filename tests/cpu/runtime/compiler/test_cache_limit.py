@@ -23,8 +23,7 @@ from cpu.runtime.compiler.cache_folder import (
     keep_limit,
     limit_bytes,
 )
-from cpu.runtime.compiler.library import shared_object
-from tests.support.running.own_cache import ANSWER, answer, filled, names
+from tests.support.running.own_cache import ANSWER, answer, filled, names, shared_object
 
 pytestmark = pytest.mark.usefixtures("kernels")
 HOLDS_LOCK = """

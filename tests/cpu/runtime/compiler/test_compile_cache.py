@@ -18,13 +18,13 @@ from cpu.runtime.compiler.cache_folder import (
     entries,
     keep_limit,
 )
-from cpu.runtime.compiler.library import compiled, load, shared_object
+from cpu.runtime.compiler.library import compiled, load
 from cpu.runtime.compiler.loading import load_bytes
 from cpu.runtime.compiler.toolchain import ToolchainError, find_compiler
 from microkernels.tile.isa import PORTABLE
 from tests.support.running.cache_race import source
 from tests.support.running.cache_races import KERNELS, race, started
-from tests.support.running.own_cache import ANSWER, answer
+from tests.support.running.own_cache import ANSWER, answer, shared_object
 from tiling.operators import conv2d
 from tiling.text.notation import parse
 

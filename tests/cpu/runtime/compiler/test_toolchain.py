@@ -12,8 +12,8 @@ from unittest.mock import MagicMock
 import pytest
 
 from cpu.runtime.compiler import toolchain
-from cpu.runtime.compiler.library import shared_object
 from cpu.runtime.compiler.toolchain import CompileError, Compiler, ToolchainError, compile_shared, find_compiler
+from tests.support.running.own_cache import shared_object
 
 ANSWER = "int answer(void) { return 42; }\n"
 

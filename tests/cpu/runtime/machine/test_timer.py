@@ -10,10 +10,10 @@ import cffi
 import numpy as np
 import pytest
 
-from cpu.runtime.compiler.library import shared_object
 from cpu.runtime.machine.host import FALLBACK_CACHES, Cache, host, supports
 from cpu.runtime.machine.probe import buffer_sizes, probe
 from cpu.runtime.machine.timer import peak_gflops, read_bandwidth, stream_bandwidth, time_calls, write_bandwidth
+from tests.support.running.own_cache import shared_object
 
 COUNTING = """
 int begun;
