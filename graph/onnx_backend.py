@@ -114,7 +114,7 @@ class Tilewright(Backend):
         outputs_info: Sequence[Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """The outputs of one node. opset_version: its operator's, by default the newest."""
+        """The outputs of one node. opset_version: that of its operator, by default the newest."""
         super().run_node(node, inputs, device, outputs_info, **kwargs)
         arrays = inputs if isinstance(inputs, Mapping) else dict(zip([each for each in node.input if each], inputs))
         values = []

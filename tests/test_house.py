@@ -325,9 +325,9 @@ def test_a_module_says_in_five_lines_what_it_is_for(package):
     assert not long
 
 
-# A genitive without its noun: "length: of the image", "Of a loop; of an L those of all its branches". It needs two
-# readings, where "length: the image's" needs one.
-CLIPPED = re.compile(r"[\w)]: of\b|(?:^|[.;] |\n)Of (?!course)")
+# A genitive without its noun: "length: of the image", "length: the image's", "Of a loop; of an L those of all its
+# branches". It needs two readings, where "length: that of the image" needs one.
+CLIPPED = re.compile(r"[\w)]: (?:of\b|(?:the|an?) [\w -]*'s[.,;])|(?:^|[.;] |\n)Of (?!course)")
 
 
 @pytest.mark.parametrize("package", sorted({*OURS, "examples"}))
@@ -343,7 +343,8 @@ def test_docstrings_are_whole_sentences(package):
 
 def test_a_clipped_genitive_is_found():
     assert CLIPPED.search("length: of the image") and CLIPPED.search("Of a loop; of an L those of all its branches")
-    assert not CLIPPED.search("length: the image's. Of course it is one of two: both of them count")
+    assert CLIPPED.search("length: the image's; it is whole")
+    assert not CLIPPED.search("length: the image's rows. Of course it is one of two: both of them count")
 
 
 def test_what_a_docstring_shows_is_no_prose():

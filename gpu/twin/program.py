@@ -32,7 +32,7 @@ class ProgramTwin:
     ) -> tuple[list[np.ndarray], bool]:
         """The arrays after all launches, and whether an index that was read lies outside of an array.
 
-        arrays: the caller's, inputs first, in the dtypes in which they are stored. numbers: the runtime extents. The
+        arrays: from the caller, inputs first, in the dtypes in which they are stored. numbers: the runtime extents. The
         order of threads and blocks follows from `seed`. Raises TwinError with what is wrong.
         """
         known = dict(zip((name for name, _ in self.program.numbers), numbers, strict=True))

@@ -21,10 +21,10 @@ def _never(work: Work) -> float | None:
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds of works.
+    """The seconds that works take.
 
-    predicted: a convolution's, by the model of data movement. measured: any work's inside a model; None where it was
-    not timed. hope: a work that was not timed may take this share of its predicted time.
+    predicted: what a convolution takes by the model of data movement. measured: what any work took inside a model; None
+    where it was not timed. hope: a work that was not timed may take this share of its predicted time.
     """
 
     predicted: Callable[[Problem], float]

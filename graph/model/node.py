@@ -143,7 +143,7 @@ class View:
 class Product:
     """A sum of products of f32. inputs: places of x, w and the epilogue's arrays among the node's inputs.
 
-    shape: the output's. It has as many elements as the problem's output.
+    shape: that of the output. It has as many elements as the problem's output.
     """
 
     problem: Problem

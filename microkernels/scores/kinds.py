@@ -26,8 +26,8 @@ _KIND = re.compile(r"[a-z0-9]+-[0-9]+-[0-9]+")
 class Ranking:
     """The scores of one operator's microkernels on one instruction set, by name.
 
-    emitter: the EMITTER_VERSION that was measured. measured: the day. fingerprint: the machine's. remark: what a reader
-    should know of the measurement, or "".
+    emitter: the EMITTER_VERSION that was measured. measured: the day. fingerprint: that of the machine. remark: what a
+    reader should know of the measurement, or "".
     """
 
     isa: str

@@ -106,7 +106,7 @@ class Isa:
     dtype: the dtype that `fma` multiplies. word: the C type that x and the weights are read as.
     floats: the sums in `v` as a vector of floats. narrow: the stores of other dtypes.
     numbers: for narrow numbers, the loads that give each a lane of its own; else None.
-    ranked_as: the instruction set whose measured tiles stand for this one's; empty where it has its own.
+    ranked_as: the instruction set whose measured tiles count for this one; empty where it has its own.
     matrix: the matrix instructions (`tiling.rewrite.dot_groups`), or None.
     vectors: beside matrix instructions, the instruction set of schemes whose dot groups fill a lane.
     """

@@ -272,7 +272,7 @@ class Store:
 class Let:
     """A name for a value until the end of the block. Where it `changes`, a `Set` may give it another value.
 
-    value: None where a `Set` gives the first value. dtype: the value's; "" where all registers have the same dtype.
+    value: None where a `Set` gives the first value. dtype: what the value has; "" where all registers have the same.
     """
 
     name: str

@@ -69,8 +69,8 @@ class Target:
     contest's process may use; None stands for a worker's own limit. lasting: whether one process holds the contests of
     all layers, which saves its start. turn_seconds: how long a contender has each turn. usual_peers: those that a user
     would pick; the others are slow to prepare, or known to be slower, and run when named. caches: what "warm" and
-    "cold" mean. compiler: the back end's. state: the machine's when the run begins. allocator, turns: how outputs are
-    allocated, and what belongs to a turn, going on from "in one process".
+    "cold" mean. compiler: what the back end compiles with. state: says in which state the machine is when the run
+    begins. allocator, turns: how outputs are allocated, and what belongs to a turn, going on from "in one process".
     """
 
     arena: Callable[..., Arena]

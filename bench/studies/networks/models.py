@@ -48,7 +48,7 @@ _NEAR = 1e-4
 
 @dataclass(frozen=True)
 class Race:
-    """A model on so many threads: seconds of a call of ours and of each peer's, and how far the outputs differ.
+    """A model on so many threads: seconds of a call, ours and that of each peer, and how far the outputs differ.
 
     missing: why a peer has no time.
     """

@@ -293,7 +293,7 @@ def _named(work: Workload, word: str) -> bool:
 
 
 def _versions(torch: str, peers: Sequence[str]) -> list[str]:
-    """The versions that decide the peers' speed. torch: PyTorch's, which every peer needs."""
+    """The versions that decide the peers' speed. torch: the version of PyTorch, which every peer needs."""
     others = {peer: PROGRAM_PEERS[peer] for peer in peers if PROGRAM_PEERS[peer][1] != "torch"}
     return [torch, *(f"{title} {installed(module) or 'not installed'}" for title, module, _ in others.values())]
 

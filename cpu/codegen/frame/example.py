@@ -36,7 +36,10 @@ def _element(dtype: str, number: str) -> str:
 
 
 def example(problem: Problem, elements: tuple[str, str, str], symbol: str, isa: Isa, compile_flags: str) -> str:
-    """The text of the example. elements: the formats of x, the weights and the output. compile_flags: the kernel's."""
+    """The text of the example. elements: the formats of x, the weights and the output.
+
+    compile_flags: those for the kernel's text.
+    """
     tensors = problem.broadcast, problem.vector, problem.output
     x, w, y = (ELEMENTS[name].c for name in elements)
     inputs, weights, outputs = (tensor.elements for tensor in tensors)

@@ -38,8 +38,8 @@ class LoadedProgram:
     def launch(self, arrays: Sequence[Any], numbers: Sequence[int] = ()) -> Any:
         """Launches all on CuPy's current stream, and returns before they have ended.
 
-        arrays: the caller's, inputs first. numbers: the runtime extents. The result is an array of one word, which is 1
-        once the launches have ended if an index that was read lies outside of an array; None where no launch reports.
+        arrays: from the caller, inputs first. numbers: the runtime extents. The result is an array of one word, None
+        where no launch reports. Once they have ended, it is 1 if an index that was read lies outside of an array.
 
         What launches leave for later ones is memory of CuPy's pool. The pool gives it away only to later work of the
         same stream, so calls on other streams and of other threads may run at the same time. A call that is captured

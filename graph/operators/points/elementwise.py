@@ -16,8 +16,8 @@ _INPUTS = "abcdefghmnorsvwxz"  # names of inputs in a text: none is a dim
 
 
 def elementwise(node: Node, value: str, dtype: str | None = None) -> Text:
-    """The program of a value with a field {0}, {1} … for each input. dtype: the output's, by default that of the first
-    input.
+    """The program of a value with a field {0}, {1} … for each input. dtype: that of the output, by default that
+    of the first input.
     """
     places = [place for place in range(len(node.inputs)) if node.has(place) and f"{{{place}}}" in value]
     try:

@@ -16,7 +16,7 @@ TWIN = (Path(__file__).parents[2] / "support" / "microkernels" / "twin_tiles.h")
 
 @pytest.fixture(params=["cpu", "twin"])
 def row(request, monkeypatch):
-    """The dtype's row of matrix instructions: the CPU's, or the twin's."""
+    """A dtype's row of matrix instructions, which the CPU runs, or the twin."""
 
     def of(dtype: str):
         isa = isa_named(ISA[dtype])

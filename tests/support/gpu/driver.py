@@ -11,6 +11,6 @@ OWN = 1 << 20  # where the stand-in's own memory begins
 
 
 def headers() -> list[Path]:
-    """Folders with a cuda.h: the stand-in's, and CUDA's own where a package has brought it."""
+    """Folders with a cuda.h: that of the stand-in, and CUDA's own where a package has brought it."""
     found = [path.parent for folder in site.getsitepackages() for path in Path(folder).glob("nvidia/*/include/cuda.h")]
     return [STAND_IN, *found[:1]]
