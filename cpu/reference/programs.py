@@ -135,8 +135,9 @@ _MEANING: dict[str, Callable[..., Any]] = {
     **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     **{"expm1": np.expm1, "log1p": np.log1p},
     **{"bitand": np.bitwise_and, "bitor": np.bitwise_or, "bitxor": np.bitwise_xor, "bitnot": np.invert},
-    "shl": lambda a, b: np.where(b < 64, a << np.minimum(b, 63), 0),
-    "shr": lambda a, b: a >> np.minimum(b, 63),
+    "shl": lambda a, b: np.where((b >= 0) & (b < 64), a << np.clip(b, 0, 63), 0),
+    # Numbers of u64 are Python's, of which 63 bits less may leave one.
+    "shr": lambda a, b: a >> np.where((b >= 0) & (b < 64), b, 64 if a.dtype == object else 63),
     "relu": lambda v: np.maximum(v, 0),
     "relu6": lambda v: _clamp(v, 0, 6),
     "leaky_relu": lambda v, slope: np.where(v > 0, v, v * slope),

@@ -30,7 +30,7 @@ _REAL = (
     *("sigmoid", "silu", "gelu", "gelu_tanh", "hardsigmoid", "hardswish"),
 )
 
-# These take whole numbers alone. A shift by 64 or more leaves 0, or the sign of what is shifted down.
+# These take whole numbers alone. A shift by less than 0, or by all bits, leaves 0, or the sign of what is shifted down.
 BITWISE = ("bitand", "bitor", "bitxor", "bitnot", "shl", "shr")
 _CASTS = tuple(COMPUTED)
 

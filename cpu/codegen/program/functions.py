@@ -43,8 +43,11 @@ EXPRESSION = {
     "abs": "{where}({negative}, -a, a)",
 }
 EXPRESSION |= {"bitand": "a & b", "bitor": "a | b", "bitxor": "a ^ b", "bitnot": "~a"}
-EXPRESSION |= {"shl": "{where}({beyond}, {zero}, a << (b & {most}))", "shr": "a >> {where}({beyond}, {most}, b)"}
-UNSIGNED_EXPRESSION = {"shr": "{where}({beyond}, {zero}, a >> (b & {most}))"}
+# Shifts leave nothing, or the sign alone, where the count is below 0 or as many bits as a has.
+EXPRESSION |= {"shl": "{where}({beyond} | {below}, {zero}, a << (b & {most}))"}
+EXPRESSION |= {"shr": "a >> {where}({beyond} | {below}, {most}, b)"}
+UNSIGNED_EXPRESSION = {"shl": "{where}({beyond}, {zero}, a << (b & {most}))"}
+UNSIGNED_EXPRESSION |= {"shr": "{where}({beyond}, {zero}, a >> (b & {most}))"}
 FLOAT_EXPRESSION = {"max": "{where}({gt} | {none}, a, b)", "min": "{where}({lt} | {none}, a, b)"}
 
 _SCALARS = {
@@ -181,7 +184,7 @@ class Definitions:
             table = EXPRESSION | {"f64": FLOAT_EXPRESSION, "u64": UNSIGNED_EXPRESSION}.get(dtype, {})
             zero, most = (f"{self.constant(dtype)}({value})" for value in (0, 8 * LANE[dtype] - 1))
             tests = {"gt": ("gt", "a", "b"), "lt": ("lt", "a", "b"), "none": ("ne", "a", "a")}
-            tests |= {"negative": ("lt", "a", zero), "beyond": ("gt", "b", most)}
+            tests |= {"negative": ("lt", "a", zero), "beyond": ("gt", "b", most), "below": ("lt", "b", zero)}
             named = {
                 test: self.comparison(*compared, dtype)
                 for test, compared in tests.items()

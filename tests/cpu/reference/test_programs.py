@@ -55,6 +55,8 @@ def run(text, extents=None, dtype="f64", **arrays):
         ("bitnot(s32(x[i,j]))", ~X.astype(int)),
         ("shl(s32(x[i,j]), 2)", X.astype(int) * 4),
         ("shr(s32(x[i,j]), 1)", X.astype(int) >> 1),
+        *((f"shl(s32(x[i,j]), {count})", X * 0) for count in (-1, 64)),
+        *((f"shr(s32(x[i,j]), {count})", np.where(X.astype(int) < 0, -1, 0)) for count in (-1, 64)),
         ("cos(x[i,j])", np.cos(X)),
         ("tanh(x[i,j])", np.tanh(X)),
         ("erf(x[i,j])", special.erf(X)),

@@ -209,14 +209,14 @@ def _bits(v: Number) -> int:
 
 
 def _shl(a: Number, b: Number) -> Number:
-    """a shifted left by b bits. 0 where b is at least the number of bits of a."""
-    return np.where(b < _bits(a), a << (b & _as(b, _bits(a) - 1)), _as(a, 0))[()]
+    """a shifted left by b bits. 0 where b is below 0, or at least the number of bits of a."""
+    return np.where((b >= 0) & (b < _bits(a)), a << (b & _as(b, _bits(a) - 1)), _as(a, 0))[()]
 
 
 def _shr(a: Number, b: Number) -> Number:
-    """a shifted right by b bits. 0 or -1, by its sign, where b is at least the number of bits of a."""
+    """a shifted right by b bits. 0 or -1, by its sign, where b is below 0, or at least the number of bits of a."""
     most = _as(b, _bits(a) - 1)
-    return np.where(b > most, a >> most >> _as(b, 1), a >> (b & most))[()]
+    return np.where((b < 0) | (b > most), a >> most >> _as(b, 1), a >> (b & most))[()]
 
 
 FUNCTIONS: dict[str, Callable[..., Number]] = {

@@ -110,14 +110,15 @@ def test_whole_numbers_of_any_width_are_numpys(isa, dtype):
     a, b = (random.integers(ends.min, ends.max, 500, kind, endpoint=True) for _ in range(2))
     a[:4], b[:4] = (ends.min, ends.max, 0, 1), (ends.max, ends.min or 1, 1, ends.max)
     b[b == 0] = 1
-    n = random.integers(0, 70, 500).astype(kind)
+    n = random.integers(-70 if ends.min else 0, 70, 500).astype(kind)
     bits = 8 * kind.itemsize
+    some_left = (n >= 0) & (n < bits)
     with np.errstate(over="ignore"):
         wanted = {
             **{"add": a + b, "sub": a - b, "mul": a * b, "quotient": a // b, "rest": a % b, "max": np.maximum(a, b)},
             **{"less": a < b, "and": a & b, "or": a | b, "xor": a ^ b, "not": ~a},
-            "up": np.where(n < bits, a << (n % bits), 0),
-            "down": np.where(n < bits, a >> (n % bits), a >> (bits - 1) >> 1),
+            "up": np.where(some_left, a << (n % bits), 0),
+            "down": np.where(some_left, a >> (n % bits), a >> (bits - 1) >> 1),
         }
     texts = [
         "a[i] + b[i]",

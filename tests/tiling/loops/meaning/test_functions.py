@@ -48,6 +48,12 @@ def test_narrow_numbers_are_rounded_to_even_and_saturate():
     assert functions.to_bf16(floats).tolist() == [0x3F80, 0x3F82, 0, 0x7F80]
 
 
+def test_a_shift_by_a_count_that_no_bit_has_leaves_nothing_or_the_sign():
+    numbers, counts = np.array([5, -8, 5, -8], np.int32), np.array([-1, -1, 32, 32], np.int32)
+    assert FUNCTIONS["shl"](numbers, counts).tolist() == [0, 0, 0, 0]
+    assert FUNCTIONS["shr"](numbers, counts).tolist() == [0, -1, 0, -1]
+
+
 def test_scalars_and_vectors_get_the_same():
     """The interpreter computes lane by lane, and by vectors."""
     rng = np.random.default_rng(0)
