@@ -221,7 +221,7 @@ def _sizes(text: str) -> dict[str, int | str]:
 
 def _outputs(options: argparse.Namespace) -> tuple[str, ...]:
     """The arrays that are wanted."""
-    return tuple(filter(None, (options.outputs or "").split(",")))
+    return tuple(filter(None, (name.strip() for name in (options.outputs or "").split(","))))
 
 
 def _parser() -> Parser:

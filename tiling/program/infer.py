@@ -370,8 +370,8 @@ class _Sizing:
                 below = self.least(low) < 0
                 if below or self.least(extent - high) < 1:
                     raise ProgramError(
-                        f"{where}: axis {axis} of {access.array} has {extent} elements, and {index} is "
-                        f"{low if below else high} for some point; write {access} else 0 if 0 counts there"
+                        f"{where}: axis {axis} of {access.array} has {extent} element{'s' * (str(extent) != '1')}, and "
+                        f"{index} is {low if below else high} for some point; write {access} else 0 if 0 counts there"
                     )
 
     def indexed(self, index: Expression, where: str) -> Index | None:
