@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 COMPILE_SECONDS = 120
-# A compiler prints its version, or compiles an empty file, at once. One that takes this long hangs.
+# A compiler prints its version, or reads one line of C, at once. One that takes this long hangs.
 _VERSION_SECONDS = 30
 # A kernel compiles in a second or two. After this long a user wonders what is going on.
 _PATIENT_SECONDS = 15
@@ -134,6 +134,25 @@ def compile_header(compiler: Compiler, source: str, output: Path, flags: tuple[s
     _compile(compiler.command, source, output, (*_checked(compiler, flags, openmp), "-x", "c-header"))
 
 
+@functools.cache
+def require_answer(command: tuple[str, ...]) -> None:
+    """Raises ToolchainError if the compiler hangs whatever it compiles: the next kernel would take as long."""
+    try:
+        subprocess.run(
+            [*command, "-fsyntax-only", "-x", "c", "-"],
+            env=_environment(),
+            input=b"int nothing;\n",
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_VERSION_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise ToolchainError(
+            f"the C compiler hangs: {shlex.join(command)} took longer than {_VERSION_SECONDS} s for one line of C; "
+            "correct or unset CC"
+        ) from None
+
+
 def _checked(compiler: Compiler, flags: tuple[str, ...], openmp: bool) -> tuple[str, ...]:
     forbidden = _FORBIDDEN.intersection(flags)
     if forbidden:
@@ -217,7 +236,7 @@ def _compile(
         with messages.open("wb") as sink:
             status = _status(limited, command[0], folder, sink)
         if status is None:
-            _require_answer(command, folder)
+            require_answer(command)
             raise CompileError(
                 f"the compiler took longer than {COMPILE_SECONDS} s and was stopped: {shlex.join(arguments)}"
             )
@@ -230,26 +249,6 @@ def _compile(
             raise ToolchainError(
                 f"{shlex.join(command)} ended well and compiled nothing, so it is no C compiler: correct or unset CC"
             )
-
-
-def _require_answer(command: tuple[str, ...], folder: Path) -> None:
-    """Raises ToolchainError if the compiler hangs whatever it compiles: another kernel would take as long."""
-    (folder / "empty.c").write_text("int empty;\n", encoding="utf-8")
-    try:
-        subprocess.run(
-            [*command, "-c", "empty.c", "-o", "empty.o"],
-            cwd=folder,
-            env=_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=_VERSION_SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        raise ToolchainError(
-            f"the C compiler hangs: {shlex.join(command)} took longer than {COMPILE_SECONDS} s for a kernel, then "
-            f"longer than {_VERSION_SECONDS} s for an empty file; correct or unset CC"
-        ) from None
 
 
 def _status(command: list[str], compiler: str, folder: Path, messages: IO[bytes]) -> int | None:

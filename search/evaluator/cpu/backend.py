@@ -15,12 +15,12 @@ from typing import Any  # what workers are given and give is JSON
 from cpu.codegen.emit import Source, emit, forms_of, packing_forms_of
 from cpu.kernel.callable import Kernel, emitted
 from cpu.passes.order import PRODUCT
-from cpu.runtime.compiler.toolchain import CompileError, compile_shared, find_compiler
+from cpu.runtime.compiler.toolchain import CompileError, compile_shared, find_compiler, require_answer
 from cpu.runtime.machine.host import fingerprint, host, tiles_given, tiles_refused
 from cpu.runtime.machine.neighbours import busy
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.pool import Pool, Task
-from cpu.runtime.processes.worker import CandidateError, Worker
+from cpu.runtime.processes.worker import NO_ANSWER, CandidateError, Worker
 from microkernels.scores.catalog import Catalog
 from microkernels.scores.shipped import known, revision
 from microkernels.tile.forms import Isa
@@ -330,7 +330,10 @@ class CpuEvaluator:
         patience = min(patience, CANDIDATE_SECONDS)
         tasks = [Task("cpu.kernel.measure:compiled", patience, self._job(scheme)) for scheme in schemes]
         with closing(self._workers.run(tasks)) as outcomes:
-            return {t.arguments["scheme"]: o.reason for t, o in outcomes if isinstance(o, CandidateError)}
+            failed = [(t.arguments["scheme"], o.reason) for t, o in outcomes if isinstance(o, CandidateError)]
+        if any(reason.startswith(NO_ANSWER) for _, reason in failed):
+            require_answer(find_compiler().command)  # else each candidate would wait for it, and the machine be blamed
+        return {scheme: reason for scheme, reason in failed}
 
     def measure(self, scheme: AnyScheme, seconds: float, patience: float = CANDIDATE_SECONDS) -> Timing | str:
         patience = min(patience, CANDIDATE_SECONDS)

@@ -1,14 +1,16 @@
-"""What a search does where its winner fails the last check or does not compile, or Ctrl-C comes after the tuning."""
+"""What a search does where its winner fails the last check, no scheme compiles, or Ctrl-C comes after the tuning."""
 
 from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 
 import pytest
 
 from cpu.kernel.export import ExportError
-from cpu.runtime.compiler.toolchain import CompileError
+from cpu.runtime.compiler import toolchain
+from cpu.runtime.compiler.toolchain import CompileError, ToolchainError, find_compiler
 from cpu.runtime.processes.worker import CandidateError, Worker
 from search import generate_conv
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
@@ -247,3 +249,21 @@ def test_the_next_scheme_is_built_where_one_or_the_kept_one_does_not_compile(tun
             store.choice(backend.key(LAST_PROBLEM), backend.kind(tune, LAST_PROBLEM)).scheme
             == FINALISTS[count].scheme.text
         )
+
+
+def test_a_compiler_that_hangs_ends_a_search_instead_of_failing_every_scheme(monkeypatch, tmp_path):
+    """Its candidates are killed before any compilation ends, which by itself looks like a busy machine."""
+    hangs = tmp_path / "cc"
+    hangs.write_text(f"#!/bin/sh\n[ $1 = --version ] && exec {find_compiler().path} --version; exec sleep 600\n")
+    hangs.chmod(0o755)
+    monkeypatch.setenv("CC", str(hangs))
+    find_compiler()
+    monkeypatch.setattr(toolchain, "_VERSION_SECONDS", 0.2)
+    schemes = [each.scheme for each in FINALISTS[:1]]
+    with (
+        closing(cpu_backend("portable").evaluator(LAST_PROBLEM)) as evaluator,
+        pytest.raises(
+            ToolchainError, match=rf"^the C compiler hangs: {hangs} took longer than 0.2 s for one line of C"
+        ),
+    ):
+        evaluator.prepare(schemes, patience=0.3)
