@@ -76,8 +76,7 @@ def told(options: argparse.Namespace) -> str:
         written = model.save(options.emit) if options.emit else ()  # before comparisons, which may take minutes
         transformed = sum(_is_winograd(each) for each in model.explained)
         if transformed:
-            by_model = replace(plan, progress=progress, algorithm="direct", tune="model", budget=DEFAULT_BUDGET)
-            direct = by_model.built(graph)
+            direct = replace(plan, progress=progress, algorithm="direct", tune="model").built(graph)
     error = _error(model, direct) if transformed else None
     from graph.check import reference_error, reference_work
 

@@ -166,7 +166,6 @@ def test_a_damaged_model_is_one_sentence(proto, why):
         ({"known": {"x": [[1], [1, 2]]}}, "known: x is no array"),
         ({"budget": float("nan")}, "budget=nan must be a number of seconds above 0"),
         ({"budget": "a minute"}, "budget='a minute' must be"),
-        ({"budget": 5}, "budget=5 means nothing to tune='model': leave it out, or give tune='measure' too"),
         ({"name": 3}, "3 is no name in C"),
         *[({"name": name}, f"'{name}' is taken") for name in ("lap", "steps", "arena", "zeros", "output_0", "example")],
     ],
