@@ -10,7 +10,7 @@ from microkernels.tile.matrix import registers_of, runs_of
 from tiling.arrays.access import access_of
 from tiling.rewrite.copies.panels import LARGEST_PANEL, panel_elements
 from tiling.rewrite.copies.strips import copies_flat_pixels, unsupported_reason
-from tiling.rewrite.dot_groups import is_blocked, numbers_per_lane, scheme_in_dot_groups
+from tiling.rewrite.dot_groups import numbers_per_lane, scheme_in_dot_groups, uses_matrix_instructions
 from tiling.rewrite.parts import MOST_PARTS, shared_sum, unshared_reason
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import (
@@ -69,7 +69,7 @@ def check(scheme: Scheme, isa: Isa) -> None:
     if shared and shared.trips > MOST_PARTS:
         raise SchemeError(f"{shared}: cores share a sum in at most {MOST_PARTS} parts")
     _check_exchange(scheme, isa)
-    if is_blocked(scheme):
+    if uses_matrix_instructions(scheme):
         _check_matrix(scheme, isa)
     else:
         _check_tiles(scheme, isa)

@@ -36,7 +36,7 @@ from tiling.loops.lowering.stream_plan import may_stream
 from tiling.problem import Problem
 from tiling.rewrite.copies.lower import copy_of_x
 from tiling.rewrite.copies.strips import strip_of
-from tiling.rewrite.dot_groups import is_blocked, scheme_in_dot_groups
+from tiling.rewrite.dot_groups import scheme_in_dot_groups, uses_matrix_instructions
 from tiling.rewrite.weight_groups import packed_elements, weight_groups_of
 from tiling.rewrite.winograd.algorithm import Winograd
 from tiling.scheme.scheme import Scheme
@@ -193,7 +193,7 @@ def row_of(scheme: Scheme | Winograd, isa: Isa) -> Isa:
     """The instruction set for a kernel of the scheme. If the scheme does not use the matrix instructions of `isa`, it
     is the instruction set of the same CPU's vectors.
     """
-    vectors_alone = isa.matrix and not (isinstance(scheme, Scheme) and is_blocked(scheme))
+    vectors_alone = isa.matrix and not (isinstance(scheme, Scheme) and uses_matrix_instructions(scheme))
     return isa_named(isa.vectors) if vectors_alone else isa
 
 

@@ -239,7 +239,7 @@ def pixel_of_windows(scheme: Scheme) -> int:
     return dot_groups_of_window(problem) // problem.extents[tap] * numbers_per_lane(problem)
 
 
-def is_blocked(scheme: Scheme) -> bool:
+def uses_matrix_instructions(scheme: Scheme) -> bool:
     """Whether matrix instructions compute the scheme: its dot groups have more than 32 bits."""
     return any(isinstance(s, DotGroup) and s.points > numbers_per_lane(scheme.problem) for s in scheme.specifiers)
 

@@ -33,7 +33,7 @@ from tiling.operators import LAYOUTS, conv2d, matmul
 from tiling.problem import Problem
 from tiling.rewrite.copies.laid_out import lower_points
 from tiling.rewrite.copies.strips import strip_of
-from tiling.rewrite.dot_groups import is_blocked, scheme_in_dot_groups
+from tiling.rewrite.dot_groups import scheme_in_dot_groups, uses_matrix_instructions
 from tiling.rewrite.grouped import beside_each_other
 from tiling.rewrite.pointwise import along_pixels
 from tiling.rewrite.weight_groups import packed_elements, weight_groups_of
@@ -188,7 +188,7 @@ def small_blocks(random: Random) -> Small:
             continue
         if pixels == "strips" and not strip_of(scheme):
             continue
-        if is_blocked(scheme) and products_of(dots.problem, isa) * words <= 4 * MOST_PRODUCTS:
+        if uses_matrix_instructions(scheme) and products_of(dots.problem, isa) * words <= 4 * MOST_PRODUCTS:
             return Small(scheme, isa, random.random() < 0.3)
     raise AssertionError
 
@@ -269,7 +269,7 @@ def packed_forms(forms: Mapping[str, Kernel]) -> tuple[Kernel, Kernel]:
 def forms_that_pack(scheme: Scheme) -> list[tuple[str, Kernel]]:
     """The loops that pack the weights of a scheme, after each pass."""
     rows = (isa for isa in EVERY_ISA.values() if (isa.dtype, isa.lanes) == (scheme.problem.dtype, scheme.lanes))
-    isa = next(isa for isa in rows if bool(isa.matrix) == is_blocked(scheme))
+    isa = next(isa for isa in rows if bool(isa.matrix) == uses_matrix_instructions(scheme))
     return list(packing_forms(facts_of(scheme, isa, False), weight_groups_of(scheme)))
 
 

@@ -19,7 +19,13 @@ from tiling.arrays.access import access_of
 from tiling.loops.language import LINE
 from tiling.problem import Problem
 from tiling.rewrite.copies.strips import as_cached, strip_of
-from tiling.rewrite.dot_groups import copies, dot_group_of, is_blocked, padded_window, scheme_in_dot_groups
+from tiling.rewrite.dot_groups import (
+    copies,
+    dot_group_of,
+    padded_window,
+    scheme_in_dot_groups,
+    uses_matrix_instructions,
+)
 from tiling.scheme.scheme import Scheme
 
 TRANSPOSED, POINTS, STRIPS, WINDOW, OVERLAP, SIDES, FILLED, ALIGNED = (
@@ -83,7 +89,7 @@ def aligns(scheme: Scheme) -> bool:
     Otherwise many rows of a tile register lie on two lines. The copy pays if rows are read often: by each tap, and by
     the tiles of each part of the vectorised dim.
     """
-    if not is_blocked(scheme) or copies(scheme):
+    if not uses_matrix_instructions(scheme) or copies(scheme):
         return False
     dots = scheme_in_dot_groups(scheme)
     problem = dots.problem
