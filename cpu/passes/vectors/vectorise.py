@@ -156,7 +156,8 @@ class _Vectoriser:
         if value.function == "word":
             return self.words(value, test)
         acc, product = value.arguments
-        assert isinstance(product, Apply) and product.function in PRODUCTS
+        assert isinstance(product, Apply)
+        assert product.function in PRODUCTS, f"PRODUCTS of `tiling.loops.meaning.functions` lacks {product.function}"
         # One factor is a vector. All lanes may share the other, and then it comes first.
         x, w = (self.value(factor, test) for factor in sorted(product.arguments, key=_moves_with_lane))
         return _invoke(self.instructions.fma, x=x, w=w, acc=self.value(acc, test))

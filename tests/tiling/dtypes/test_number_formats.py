@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from gpu.codegen.pipeline.instructions import INSTRUCTIONS
-from microkernels.tile.isa import ISAS_OF
+from microkernels.tile.isa import EVERY_ISA, ISAS_OF
 from tiling.dtypes.formats import COMPUTED, FLOAT, FORMATS, TRUTH, WIDENED
-from tiling.dtypes.products import CPU_DTYPES, DTYPES, GPU_DTYPES
-from tiling.loops.meaning.functions import FUNCTIONS, neutral
+from tiling.dtypes.products import CPU_DTYPES, DTYPES, GPU_DTYPES, LANE_BYTES, WORD
+from tiling.loops.meaning.functions import FUNCTIONS, PRODUCTS, neutral
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 onnx = pytest.importorskip("onnx")
@@ -42,6 +42,16 @@ def test_every_dtype_of_products_is_stored_in_formats():
 def test_a_dtype_has_a_row_of_instructions_where_it_says_so():
     assert sorted(CPU_DTYPES.values()) == sorted(ISAS_OF)
     assert set(GPU_DTYPES) == {instruction.dtype for instruction in INSTRUCTIONS}
+
+
+@pytest.mark.parametrize("row", [name for name, isa in EVERY_ISA.items() if isa.dtype != "f32"])
+def test_a_row_of_narrow_numbers_has_what_kernels_of_all_operators_need(row):
+    """Else convolutions would have kernels, and depthwise ones end in an error."""
+    isa = EVERY_ISA[row]
+    assert isa.word == WORD and isa.numbers, "the loads that give each number a lane of its own"
+    assert f"dot_{isa.dtype}" in PRODUCTS, "the products of two words"
+    narrow = {output for output in DTYPES[isa.dtype].outputs if FORMATS[output].bytes < LANE_BYTES}
+    assert {each.dtype for each in isa.narrow} == narrow, "the stores of its outputs"
 
 
 def test_the_loop_language_casts_every_format_that_programs_compute_with():
