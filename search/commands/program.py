@@ -91,7 +91,7 @@ def _told(program: Sized, options: argparse.Namespace, found: frozenset[str]) ->
         kernel=kernel,
         target=target,
         found=chosen,
-        error=definition_error(kernel, options.seed),
+        error=definition_error(kernel, options.seed, direct=not chosen or chosen.scheme.algorithm == "direct"),
         timing=measured(kernel, inputs, MEASURE_SECONDS),
         moved=sum(array.nbytes for array in (*inputs, *kernel.empty())),
         repeat=_repeat(program, chosen, options),

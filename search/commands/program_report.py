@@ -10,6 +10,7 @@ from cpu.runtime.plural import plural
 from cpu.runtime.version import VERSION
 from search.commands.report import tried
 from search.evaluator.cpu.programs import ProgramKernel
+from search.evaluator.interface.definition import unbounded
 from search.flow.find import MARKED, Found
 from search.tuner.target import Target
 from tiling.machine import Timing
@@ -113,7 +114,9 @@ class ProgramReport:
     @property
     def check(self) -> str:
         """A sentence on the errors of the outputs."""
-        return _checked(self.error, "")
+        if self.found and self.found.scheme.algorithm != "direct":
+            return _checked(self.error, "", "Winograd's sums have other terms")
+        return _checked(self.error, "", unbounded(self.kernel.program))
 
     def as_text(self) -> str:
         """The report as text, one fact per line."""
@@ -191,7 +194,8 @@ class GpuReport:
             blocks = "1 block" if str(each.grid) == "1" else f"{each.grid} blocks"  # a grid may depend on extents
             lines.append((f"launch {number}", f"{blocks} of {plural(each.threads, 'threads')}{shared}"))
         verdict = self.verdict
-        lines.append(("check", _checked(self.error, "" if verdict else "on the twin, ")))
+        why_not = unbounded(self.kernel.program)
+        lines.append(("check", _checked(self.error, "" if verdict else "on the twin, ", why_not)))
         if verdict:
             rate = f"{verdict.rate / 1e9:.1f} GB/s of the {verdict.moved:,} bytes of its arrays"
             lines.append(("machine", self.target.machine))
@@ -200,11 +204,13 @@ class GpuReport:
         return _told(self.kernel.program.program, lines, self.emitted)
 
 
-def _checked(error: Errors, where: str) -> str:
+def _checked(error: Errors, where: str, unbounded: str) -> str:
+    """A sentence on errors. unbounded: why no bound of them is known; empty where they are within one."""
     if isinstance(error, str):
         return f"not checked: {error}"
     told = ", ".join(f"{name} {each:.1e}" for name, each in error.items())
-    return f"error {where}against the definition in float64, of the largest value: {told}"
+    judged = f"no bound is known, since {unbounded}" if unbounded else "within what roundings explain"
+    return f"{judged}; error {where}against the definition in float64, of the largest value: {told}"
 
 
 def _time(timing: Timing) -> str:
