@@ -112,6 +112,17 @@ def _clamp(v: Numbers, low: Any, high: Any) -> Any:
     return np.minimum(np.maximum(v, low), high)
 
 
+def _rounded_down(divide: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A division, or its remainder. Whole numbers give 0 where they are divided by 0, also those of u64."""
+
+    def meaning(a: Numbers, b: Numbers) -> Any:
+        if "f" in (a.dtype.kind, b.dtype.kind):
+            return divide(a, b)
+        return np.where(b == 0, 0, divide(a, np.where(b == 0, 1, b)))
+
+    return meaning
+
+
 def _sigmoid(v: Numbers) -> Any:
     return 1 / (1 + np.exp(-v))
 
@@ -124,7 +135,7 @@ def _erf(v: Numbers) -> Any:
 
 _MEANING: dict[str, Callable[..., Any]] = {
     **{"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide},
-    **{"floordiv": np.floor_divide, "mod": np.mod, "min": np.minimum, "max": np.maximum},
+    **{"floordiv": _rounded_down(np.floor_divide), "mod": _rounded_down(np.mod), "min": np.minimum, "max": np.maximum},
     **{"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal},
     **{"gt": np.greater, "ge": np.greater_equal},
     **{"and": np.logical_and, "or": np.logical_or, "not": np.logical_not},

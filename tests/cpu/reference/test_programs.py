@@ -109,6 +109,13 @@ def test_operators_and_indices(text, wanted):
     np.testing.assert_array_equal(run(f"y[i,j] = {text}", {"i": 3, "j": 4}, x=X, z=Z), wanted)
 
 
+@pytest.mark.parametrize("dtype", ["s32", "u8", "s64", "u64"])
+@pytest.mark.parametrize("symbol, wanted", [("//", [0, 3, 0]), ("%", [0, 1, 0])])
+def test_whole_numbers_divided_by_0_are_0(symbol, wanted, dtype):
+    text = f"x: {dtype}; z: {dtype}; y[i] = x[i] {symbol} z[i]"
+    assert run(text, x=np.array([7, 7, 0]), z=np.array([0, 2, 0])).tolist() == wanted
+
+
 @pytest.mark.parametrize("kind", REDUCTIONS)
 def test_reductions(kind):
     truths = kind in ("any", "all")
