@@ -30,10 +30,10 @@ def evaluate(program: Sized, inputs: Mapping[str, Numbers]) -> dict[str, Numbers
     arrays = {array.name: _stored(np.asarray(inputs[array.name]), array.dtype) for array in program.inputs}
     given: dict[str, Numbers] = {}
     for statement, array in zip(program.program.statements, program.assigned):
+        shape = tuple(program.extents[dim] for dim in statement.dims)  # the memory of an output may be larger
         with np.errstate(all="ignore"):
             found = _Points(program.extents, statement, arrays).value()
-        shape = tuple(program.extents[dim] for dim in statement.dims)  # the memory of an output may be larger
-        given[array.name] = _cast(np.broadcast_to(found, shape), array.dtype)
+            given[array.name] = _cast(np.broadcast_to(found, shape), array.dtype)
         narrow = array.dtype in WIDENED
         arrays[array.name] = rounded(given[array.name], array.dtype) if narrow else given[array.name]
     return given

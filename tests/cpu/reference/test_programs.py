@@ -116,6 +116,12 @@ def test_whole_numbers_divided_by_0_are_0(symbol, wanted, dtype):
     assert run(text, x=np.array([7, 7, 0]), z=np.array([0, 2, 0])).tolist() == wanted
 
 
+@pytest.mark.filterwarnings("error")
+def test_numpy_warns_of_no_cast():
+    assert run("x: f64; y: s64; y[i] = u64(x[i]) + s64(x[i])", x=np.array([-1.5, np.nan, 1e300])).shape == (3,)
+    assert run("x: f64; y: s8; y[i] = x[i] * 2", x=np.array([np.nan, 1e300])).shape == (2,)
+
+
 @pytest.mark.parametrize("kind", REDUCTIONS)
 def test_reductions(kind):
     truths = kind in ("any", "all")
