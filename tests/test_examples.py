@@ -38,6 +38,7 @@ def test_a_layer_from_python():
     assert re.search(r"computed by .*V\(k,\d+\)\n[0-9.]+ ms a call, \d+% of peak", printed)
 
 
+@pytest.mark.slow
 def test_a_fused_block_on_pytorchs_tensors():
     if not importlib.util.find_spec("torch"):
         pytest.skip("PyTorch is not installed")
