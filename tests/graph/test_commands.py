@@ -54,6 +54,7 @@ def test_the_command_says_how_far_outputs_are_from_the_reference(tmp_path, capsy
     assert "outputs differ from those of onnx's reference by 1.0e+00 of the largest" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_library_is_written_before_it_is_compared(tmp_path, capsys, monkeypatch):
     from graph.compile import main
 

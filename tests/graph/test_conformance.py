@@ -180,6 +180,7 @@ def test_each_end_has_its_code_and_its_sentence(error, options, code, told, tmp_
     assert capsys.readouterr().err.endswith(told)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_page_that_cannot_be_written_leaves_the_report(capsys):
     assert main(["test_nonzero_example", "--page", "/dev/full"]) == 1

@@ -130,6 +130,7 @@ def test_the_oracle_agrees_with_pytorch(case):
     assert np.array_equal(reference(conv2d(**case), x, w), by_pytorch(x, w, **options_of(case)))
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(cases())
 def test_any_convolution(case):

@@ -69,6 +69,7 @@ def test_nothing_else_makes_a_parser():
     assert not [path for path, text in texts.items() if re.search(r"\bArgumentParser\(", text)]
 
 
+@pytest.mark.slow
 def test_the_commands_that_people_type_first():
     """In a process of its own, as a shell starts it."""
     for words in (["search.conv", "--threads", "none"], ["cpu.cache"], ["graph.run"]):

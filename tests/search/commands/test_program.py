@@ -265,6 +265,7 @@ def test_a_program_is_a_text(text):
         search.generate_program(text)
 
 
+@pytest.mark.slow
 def test_an_anchor_from_the_command_line(capsys, monkeypatch):
     text = "y[i,j] = sum[k] a[i,k] * b[k,j]; z[i,j] = relu(y[i,j] + v[j]); s[i] = max[j] z[i,j]"
     shape = ["--shape", "i=128,j=96,k=192", "--isa", "portable"]
@@ -302,6 +303,7 @@ def test_a_search_for_an_anchor_is_kept_and_repeated(capsys):
     assert kernel.scheme == facts["scheme"]  # the choice that the search kept
 
 
+@pytest.mark.slow
 def test_a_search_that_a_ctrl_c_ended_is_reported(capsys, monkeypatch):
     monkeypatch.setattr("search.flow.ranked.rank_first", lambda *_: None)
     monkeypatch.setattr("search.commands.program.searched", lambda *asked: replace(searched(*asked), interrupted=True))

@@ -23,6 +23,7 @@ from tiling.problem import ProblemError
 from tiling.text.notation import parse
 
 
+@pytest.mark.slow
 def test_generate_conv_is_the_kernel_and_remembers(monkeypatch):
     arguments = dict(c=8, h=12, w=12, k=16, r=3, s=3, padding=1, isa="portable")
     kernel = generate_conv(**arguments)

@@ -119,6 +119,7 @@ def test_where_no_program_may_be_loaded_one_sentence_says_so():
         load(ANSWER, (), refuse)
 
 
+@pytest.mark.slow
 def test_a_kernel_lives_on_and_is_saved_after_the_cache_is_cleared(tmp_path):
     problem = conv2d(c=4, h=5, w=5, k=4, r=1, s=1)
     kernel = build(parse(problem, "R(h) R(w) S(y) T(c,4) V(k,4)"), PORTABLE)
