@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 WORKERS = ("core", "cluster", "block", "warpgroup", "warp", "lane")
 LAMBDA = "λ"
@@ -115,7 +116,7 @@ class Matrix:
 
     shape: str
 
-    @property
+    @cached_property
     def factors(self) -> dict[str, int]:
         """Points that the instruction covers along each dim."""
         return {dim: int(points) for dim, points in re.findall(r"([a-z]+)([0-9]+)", self.shape)}

@@ -6,6 +6,7 @@ emit_scheme(scheme) -> Source
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from cpu.runtime.version import VERSION
 from gpu.codegen.copies.tensor_map import check_windows
@@ -31,6 +32,7 @@ from tiling.text.symbol import symbol_of
 MOST_SHARED = 227 << 10  # bytes that a block of the largest GPU may have
 
 
+@lru_cache(512)  # the model asks for a text to price it, a search then compiles it
 def emit_scheme(scheme: Scheme) -> Source:
     """The text and its launch. Raises SchemeError for a scheme that is no kernel of a GPU's blocks and threads."""
     *_, (_, kernel) = scheme_forms(scheme)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from typing import TypeVar
 
@@ -39,6 +40,7 @@ ORDER = (
 )
 
 
+@lru_cache(1024)  # a search asks several times for each of some 200 schemes
 def pipeline_of(scheme: Scheme) -> Pipeline:
     """Reads a scheme. Raises SchemeError, which names the specifier, where it has no kernel or is no GPU pipeline."""
     problem = scheme.problem

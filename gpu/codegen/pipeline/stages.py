@@ -8,6 +8,7 @@ as one of them, by which the model prices it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd, prod
 
 from gpu.codegen.pipeline.instructions import CHUNK, Instruction
@@ -66,7 +67,7 @@ class Pipeline:
         i, (down, across, deep) = self.instruction, self.unrolled
         return down * i.rows, across * i.columns, deep * i.depth
 
-    @property
+    @cached_property
     def block_tile(self) -> tuple[int, int, int]:
         """Points that one block computes between two barriers."""
         rows, columns, depth = self.warp_tile
@@ -83,17 +84,17 @@ class Pipeline:
         """Split-K parts: parts of the reduction, each summed by a different block."""
         return prod(part.trips for part in self.parts)
 
-    @property
+    @cached_property
     def block_map(self) -> TaskMap:
         """Maps a block, within its split-K part, to its tile along each of `grid_axes`."""
         return _spread(self.blocks, self.grid_axes)
 
-    @property
+    @cached_property
     def warp_map(self) -> TaskMap:
         """Maps a warp to its part of the block's tile, along rows and columns."""
         return _spread(self.warps, self.axes[:2])
 
-    @property
+    @cached_property
     def taker_map(self) -> TaskMap:
         """Maps a taker to its tile among the block's tiles, along each of `grid_axes`.
 
@@ -117,17 +118,17 @@ class Pipeline:
         """Floats that all blocks leave in memory, for the last block of each tile to add up."""
         return self.grid * self.consumers * self.accumulators if self.split_k > 1 else 0
 
-    @property
+    @cached_property
     def tma(self) -> bool:
         """Whether TMA copies the inputs, and clusters take the tiles in turns."""
         return any(loop.worker == "cluster" for loop in self.blocks)
 
-    @property
+    @cached_property
     def rank_map(self) -> TaskMap:
         """Maps a block's rank in its cluster to its part of the cluster's tile."""
         return _spread(tuple(loop for loop in self.blocks if self.tma and loop.worker == "block"), self.grid_axes)
 
-    @property
+    @cached_property
     def consumers(self) -> int:
         """Threads that multiply."""
         return self.taker_map.workers * self.warp_map.workers * self.instruction.threads
@@ -141,17 +142,17 @@ class Pipeline:
         """Whether those who multiply take registers of a warpgroup of which one warp copies."""
         return self.tma and moves_registers(self.scheme)
 
-    @property
+    @cached_property
     def asynchronous(self) -> bool:
         """Whether the matrix instruction is wgmma, which reads shared memory itself and runs beside the threads."""
         return self.instruction.a is None
 
-    @property
+    @cached_property
     def gathers(self) -> bool:
         """Whether threads gather an input in registers, because its alignment is too small for cp.async."""
         return not self.tma and min(map(self.alignment, (0, 1))) < SMALLEST_COPY
 
-    @property
+    @cached_property
     def preloads(self) -> bool:
         """Whether fragments of the next part are loaded while this part is multiplied, also across the barrier.
 
@@ -169,7 +170,7 @@ class Pipeline:
         rows, columns, depth = self.block_tile
         return rows * depth * self.element_bytes, columns * depth * self.element_bytes
 
-    @property
+    @cached_property
     def shared_bytes(self) -> int:
         ring = self.depth * sum(self.tile_bytes)
         if not self.tma:
@@ -199,7 +200,7 @@ class Pipeline:
             // self.instruction.threads
         )
 
-    @property
+    @cached_property
     def registers(self) -> int:
         """About how many registers a thread begins with, for sums, fragments and the rest: a multiple of eight."""
         if self._moves_registers:

@@ -48,8 +48,10 @@ def blocks_of_cluster(scheme: Scheme) -> int:
 
 def as_read(scheme: Scheme) -> Scheme:
     """The scheme of the problem whose inputs are those that the copy engine reads: copies, where it has to be so."""
-    copied = is_of_warpgroups(scheme) and has_clusters(scheme)
-    return replace(scheme, problem=with_aligned_rows(scheme.problem)) if copied else scheme
+    if not (is_of_warpgroups(scheme) and has_clusters(scheme)):
+        return scheme
+    problem = with_aligned_rows(scheme.problem)
+    return scheme if problem == scheme.problem else replace(scheme, problem=problem)
 
 
 def threads_copy(scheme: Scheme) -> bool:
