@@ -23,6 +23,10 @@ settings.register_profile("soak", deadline=None, suppress_health_check=[HealthCh
 settings.register_profile("same", settings.get_profile("soak"), derandomize=True)
 settings.load_profile("same")
 
+# NumPy's threads spin for a while after each product: a quarter of the CPU time of a process that compares with the
+# reference, on cores that the other processes need.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # It holds the kernels that a whole run compiles and a dozen headers of 25 MB. `python -m cpu.cache limit` writes it so.
 SHARED_CACHE_BYTES = f"{2 << 30}\n"
 
