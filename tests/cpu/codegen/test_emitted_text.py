@@ -51,7 +51,7 @@ GOLDENS = {
     ),
     "conv2d_epilogue_accumulated_avx2": (EPILOGUE_CASES["accumulated, then gelu"], "avx2", {}),
     "conv2d_epilogue_streaming_avx512f": (EPILOGUE_CASES["strided, then a residual"], "avx512f", {"stream": True}),
-    "conv2d_words_avx512bf16": (
+    "conv2d_dot_groups_avx512bf16": (
         (
             fused(conv2d(c=5, h=4, w=6, k=37, r=1, s=3, padding=(0, 1), dtype="bf16"), "relu(y + b)"),
             "R(k) T(h,4) S(y) T(c,3) U(s,3) U(w,6) U(k,3) D(c,2) V(k,{v})",
@@ -59,7 +59,7 @@ GOLDENS = {
         "avx512bf16",
         {},
     ),
-    "conv2d_blocks_amxbf16": (
+    "conv2d_tile_registers_amxbf16": (
         (
             fused(
                 conv2d(c=64, h=4, w=20, k=40, r=3, s=1, padding=(1, 0), dtype="bf16", output_dtype="bf16"),
