@@ -54,7 +54,9 @@ def test_a_sum_of_products_lies_within_its_bound_in_any_order(spread):
         ("x: s32; y: s64; y[i] = sum[j] x[i,j] * 3", 0),
         ("x: u8; y[i] = max[j] x[i,j]", 0),
         ("y[i] = where(i % 2 == 0, x[i], -z[i])", 0),
-        ("y: bf16; y[i] = x[i]", 65536),
+        ("y[i] = where(i % 2 == 0 and not 3 < i, x[i], -z[i])", 0),
+        ("t: s8; y[i] = where(t[i] * 2 < i, x[i], -z[i])", 0),
+        ("y: bf16; y[i] = x[i]", 131072),
     ],
 )
 def test_terms_are_rounded_so_often(text, count):
@@ -67,13 +69,24 @@ def test_terms_are_rounded_so_often(text, count):
         ("y[i] = exp(x[i])", "exp has no bound"),
         ("y[i] = x[i] / z[i]", "div has no bound"),
         ("y[i] = where(x[i] > 0, x[i], z[i])", "only if positions and whole numbers decide"),
+        ("y[i] = where(i * 0.01 < 0.1, x[i], z[i])", "only if positions and whole numbers decide"),
         ("x: f64; y[i] = x[i] + 1", "y is f64, and bounds are known of f32 or bf16"),
         ("x: s32; y[i] = max(x[i] * 3, 5)", "whole numbers in between may wrap around"),
+        ("x: u64; y: bool; y[i] = -1 < x[i]", "whole numbers in between may wrap around"),
     ],
 )
 def test_what_has_no_bound_says_why(text, why):
     with pytest.raises(UnboundedError, match=why):
         roundings(program(text))
+
+
+def test_numbers_of_bf16_may_be_rounded_to_either_neighbour():
+    middle, little = 1 + 2.0**-8, 0.75 * 2.0**-24  # in f32 middle + little is middle
+    given = {"x": np.full(40, middle, np.float32), "z": np.full(40, little, np.float32)}
+    one = program("t: bf16; t[i] = x[i] + z[i] + z[i]; y[i] = t[i] + 0")
+    wanted, most = evaluate(one, given)["y"], bounds(one, given)["y"]
+    below = np.float32(1)
+    assert (wanted > below).all() and (wanted - below <= most).all()
 
 
 def test_numbers_that_f32_cannot_hold_have_no_bound():
