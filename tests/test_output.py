@@ -78,7 +78,7 @@ def test_no_file_gets_the_number_of_a_stream_that_is_closed():
 def test_a_file_that_cannot_be_written_is_not_blamed_on_standard_output():
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     program = PRINTING.replace(
-        'print("x" * int(sys.argv[1]))', "(print('a result'), open('/dev/full', 'w', 1).write('x\\n'))"
+        'print("x" * int(sys.argv[1]))', "(print('a result'), open('/dev/full', 'wb', 0).write(b'x'))"
     )
     ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (1, "a result\n")
