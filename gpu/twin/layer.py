@@ -44,5 +44,5 @@ def load_behind_layer(text: str) -> ctypes.CDLL:
 @cache
 def _load_layer() -> Any:
     """All of the layer. Libraries that are loaded later find its functions, which all have names with `twin_`."""
-    flags = ("-O2", "-ffp-contract=off", "-fno-semantic-interposition")
+    flags = ("-O3", "-ffp-contract=off", "-fno-semantic-interposition")
     return load(_STATIC.sub(r"\1", text_of(_PARTS)), flags, lambda path: ctypes.CDLL(path, ctypes.RTLD_GLOBAL))

@@ -53,15 +53,18 @@ struct twin_product { float *sums; uint64_t a, b; int a_across, b_across, column
 
 enum twin_state { TWIN_READY, TWIN_AT_BARRIER, TWIN_IN_WARP, TWIN_AT_CLUSTER, TWIN_AT_MBARRIER, TWIN_AT_REGISTERS, TWIN_DONE };
 
+struct twin_written { unsigned address; int bytes; };
+
+/* Its lists are in `struct twin_lists`, so that lanes lie side by side: all of a warp are looked at again and again. */
 struct twin_thread {
     void *stack_pointer;
     enum twin_state state;
-    struct twin_copy copies[TWIN_COPIES];
+    struct twin_copy *copies;
     int copy_count;
     long groups;
-    struct { unsigned address; int bytes; } writes[TWIN_WRITES];     /* since the last proxy fence */
+    struct twin_written *writes;     /* since the last proxy fence */
     int write_count;
-    struct twin_product products[TWIN_PRODUCTS];
+    struct twin_product *products;
     int product_count, fenced;
     long product_groups;
     uint32_t warp_epoch;             /* barriers of its warp so far */
@@ -72,6 +75,12 @@ struct twin_thread {
     int at_cluster;                  /* whether it has arrived at the cluster's barrier and not yet waited */
     unsigned cluster_turn;
     int registers;                   /* 0: as many as at the launch */
+};
+
+struct twin_lists {
+    struct twin_copy copies[TWIN_COPIES];
+    struct twin_written writes[TWIN_WRITES];
+    struct twin_product products[TWIN_PRODUCTS];
 };
 
 /* The history of two bytes of shared memory: who wrote and read them, and between which barriers. `reader` is -2 - w
@@ -86,6 +95,9 @@ struct twin_block { char *shared; struct twin_history *history; int live, at_bar
 static struct {
     struct twin_thread *threads;
     struct twin_thread *current;
+    struct twin_lists *lists;
+    struct twin_block *here;         /* of the current thread */
+    int self, thread;                /* its number in the cluster, and in its block */
     void *scheduler;
     char *stacks;
     struct twin_block blocks[TWIN_LARGEST_CLUSTER];
@@ -150,10 +162,10 @@ static void *twin_prepare(char *stack, void (*entry)(void))
 static void twin_yield(void) { twin_switch(&twin.current->stack_pointer, twin.scheduler); }
 
 /* The number of the current thread among all of its cluster. */
-static int twin_self(void) { return (int)(twin.current - twin.threads); }
+static int twin_self(void) { return twin.self; }
 
 /* The block of the current thread. */
-static struct twin_block *twin_here(void) { return twin.blocks + twin_self() / twin.thread_count; }
+static struct twin_block *twin_here(void) { return twin.here; }
 
 /* Ends the run with a sentence. The thread that fails does not go on. */
 __attribute__((format(printf, 1, 2), noreturn)) static void twin_fail(const char *format, ...)
@@ -164,7 +176,7 @@ __attribute__((format(printf, 1, 2), noreturn)) static void twin_fail(const char
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     snprintf(twin.report->message, sizeof twin.report->message, "block %u, thread %d: %s",
-             twin.first_block + (unsigned)(twin_self() / twin.thread_count), twin_self() % twin.thread_count, what);
+             twin.first_block + (unsigned)(twin.here - twin.blocks), twin.thread, what);
     twin.failed = 1;
     for (;;)
         twin_yield();
@@ -188,13 +200,13 @@ static void twin_draw_priorities(void)
 
 DEVICE struct twin_index twin_thread_index(void)
 {
-    struct twin_index index = {(unsigned)(twin_self() % twin.thread_count), 0, 0};
+    struct twin_index index = {(unsigned)twin.thread, 0, 0};
     return index;
 }
 
 DEVICE struct twin_index twin_block_index(void)
 {
-    struct twin_index index = {twin.first_block + (unsigned)(twin_self() / twin.thread_count), 0, 0};
+    struct twin_index index = {twin.first_block + (unsigned)(twin.here - twin.blocks), 0, 0};
     return index;
 }
 
@@ -463,7 +475,7 @@ static void twin_collective(const char *what, void (*act)(struct twin_thread *la
             twin_yield();
             return;
         }
-        if (strcmp(lanes[i].collective, what))
+        if (lanes[i].collective != what && strcmp(lanes[i].collective, what))
             twin_fail("the lanes of a warp part: %s meets %s", what, lanes[i].collective);
     }
     act(lanes);
@@ -485,22 +497,20 @@ DEVICE void __syncwarp(void) { twin_collective("__syncwarp", twin_pass_warp_barr
 /* Extra cycles of one access by `count` lanes to `bytes` each: 32 banks of 4 bytes, one word a bank and cycle. */
 static void twin_count_conflicts(const unsigned *addresses, int count, int bytes)
 {
-    int worst = 1;
-    for (int bank = 0; bank < 32; ++bank) {
-        unsigned words[32];
-        int distinct = 0;
-        for (int i = 0; i < count; ++i)
-            for (int b = 0; b < bytes; b += 4) {
-                const unsigned word = (addresses[i] + (unsigned)b) / 4;
-                int known = word % 32 != (unsigned)bank;
-                for (int k = 0; k < distinct && !known; ++k)
-                    known = words[k] == word;
-                if (!known && distinct < 32)
-                    words[distinct++] = word;
-            }
-        if (distinct > worst)
-            worst = distinct;
-    }
+    unsigned words[32][32];
+    int distinct[32] = {0}, worst = 1;
+    for (int i = 0; i < count; ++i)
+        for (int b = 0; b < bytes; b += 4) {
+            const unsigned word = (addresses[i] + (unsigned)b) / 4, bank = word % 32;
+            int known = 0;
+            for (int k = 0; k < distinct[bank] && !known; ++k)
+                known = words[bank][k] == word;
+            if (known || distinct[bank] == 32)
+                continue;
+            words[bank][distinct[bank]++] = word;
+            if (distinct[bank] > worst)
+                worst = distinct[bank];
+        }
     twin.report->conflicts += worst - 1;
 }
 
@@ -706,7 +716,7 @@ DEVICE void store_f32(void *to, float value) { twin_store(to, &value, 4, "store_
 /* At the end of a thread: all four warps of a warpgroup have set their registers to the same number, or none has. */
 static void twin_check_registers(void)
 {
-    const int self = twin_self() % twin.thread_count, first = self / 128 * 128;
+    const int self = twin.thread, first = self / 128 * 128;
     const struct twin_thread *group = twin.current - (self - first);
     for (int t = 0; t < 128; ++t) {
         const int there = first + t < twin.thread_count, set = there ? group[t].registers : 0;
@@ -793,6 +803,9 @@ static void twin_run_cluster(void)
             continue;
         }
         twin.current = next;
+        twin.self = (int)(next - twin.threads);
+        twin.here = twin.blocks + twin.self / twin.thread_count;
+        twin.thread = twin.self % twin.thread_count;
         twin.report->switches++;
         twin_switch(&twin.scheduler, next->stack_pointer);
     }
@@ -827,6 +840,12 @@ static int twin_run(void (*body)(void), unsigned blocks, int cluster, int thread
     const size_t fibres = (size_t)(cluster * threads);
     int missing = 0;
     twin.threads = calloc(fibres, sizeof *twin.threads);
+    twin.lists = calloc(fibres, sizeof *twin.lists);
+    for (size_t t = 0; twin.threads && twin.lists && t < fibres; ++t) {
+        twin.threads[t].copies = twin.lists[t].copies;
+        twin.threads[t].writes = twin.lists[t].writes;
+        twin.threads[t].products = twin.lists[t].products;
+    }
     twin.stacks = aligned_alloc(64, fibres * TWIN_STACK);
     for (int b = 0; b < cluster; ++b) {
         twin.blocks[b].shared = aligned_alloc(64, ((size_t)shared_bytes + 63) / 64 * 64);
@@ -845,7 +864,7 @@ static int twin_run(void (*body)(void), unsigned blocks, int cluster, int thread
     unsigned *order = calloc(clusters, sizeof *order);
     for (unsigned i = 0; order && i < clusters; ++i)
         order[i] = i;
-    if (missing || !twin.threads || !twin.stacks || !order)
+    if (missing || !twin.threads || !twin.lists || !twin.stacks || !order)
         snprintf(report->message, sizeof report->message, "the twin has no memory for %d threads", cluster * threads);
     for (unsigned done = 0; done < clusters && !*report->message; ++done, report->blocks += cluster) {
         /* The clusters that have run are first in `order`. */
@@ -857,6 +876,7 @@ static int twin_run(void (*body)(void), unsigned blocks, int cluster, int thread
     if (!*report->message)
         twin_check_written();
     free(twin.threads);
+    free(twin.lists);
     free(twin.stacks);
     for (int b = 0; b < cluster; ++b) {
         free(twin.blocks[b].shared);

@@ -32,12 +32,12 @@ static void *twin_shared_at(long at) { return twin_here()->shared + at; }
 
 DEVICE void report(int *outside) { *outside = 1; }
 
-static int twin_block_now(void) { return 1 + (int)(twin.first_block + (unsigned)(twin_self() / twin.thread_count)); }
+static int twin_block_now(void) { return 1 + (int)(twin.first_block + (unsigned)(twin.here - twin.blocks)); }
 
 /* Whether an access of a thread, or of several, may come after what this thread does now. */
 static int twin_may_race(int block, uint32_t epoch, uint32_t warp_epoch, int thread, int shared)
 {
-    const int self = twin_self() % twin.thread_count;
+    const int self = twin.thread;
     if (block == 0 || (shared && block != twin_block_now()))
         return 0;                    /* the shared memory of a block that has ended was another one */
     if (block != twin_block_now())
@@ -50,7 +50,7 @@ static int twin_may_race(int block, uint32_t epoch, uint32_t warp_epoch, int thr
 
 static void twin_note_reader(struct twin_touch *t, int shared)
 {
-    const int self = twin_self() % twin.thread_count, block = twin_block_now();
+    const int self = twin.thread, block = twin_block_now();
     int reader = self, by = block;
     if (t->read_block && !(shared && t->read_block != block)) {
         if (t->read_block != block)
@@ -112,7 +112,7 @@ static int twin_check(const void *place, int bytes, int align, int write, const 
         t->write_block = twin_block_now();
         t->write_epoch = twin_here()->epoch;
         t->write_warp_epoch = twin.current->warp_epoch;
-        t->writer = (int16_t)(twin_self() % twin.thread_count);
+        t->writer = (int16_t)twin.thread;
     }
     return !write && !shared;
 }

@@ -40,7 +40,7 @@ DEVICE void prefetch_map(const tensor_map *map) { (void)map; }
 
 /* ---- clusters ---- */
 
-DEVICE unsigned cluster_rank(void) { return (unsigned)(twin_self() / twin.thread_count); }
+DEVICE unsigned cluster_rank(void) { return (unsigned)(twin.here - twin.blocks); }
 
 DEVICE void cluster_arrive(void)
 {

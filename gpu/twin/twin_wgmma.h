@@ -152,15 +152,16 @@ static void twin_multiply(struct twin_thread *lanes, int index)
 {
     static float a[16][16], b[TWIN_WIDEST][16];
     struct twin_product *p = lanes[0].products + index;
-    const int warp_row = twin_warp_row(lanes);
+    const int warp_row = twin_warp_row(lanes), depth = 32 / p->bytes;
     twin_points(p, p->a, p->a_across, warp_row, 16, a);
     twin_points(p, p->b, p->b_across, 0, p->columns, b);
     for (int lane = 0; lane < 32; ++lane)
         for (int i = 0; i < p->columns / 2; ++i) {
             const int row = lane / 4 + (i / 2 % 2) * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-            float *sum = lanes[lane].products[index].sums + i;
-            for (int k = 0; k < 32 / p->bytes; ++k)
-                *sum += a[row][k] * b[column][k];
+            float sum = lanes[lane].products[index].sums[i];
+            for (int k = 0; k < depth; ++k)
+                sum += a[row][k] * b[column][k];
+            lanes[lane].products[index].sums[i] = sum;
         }
     twin_count_product(p, warp_row, -1);
     for (int lane = 0; lane < 32; ++lane)
