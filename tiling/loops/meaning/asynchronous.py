@@ -33,9 +33,9 @@ CHUNK = 16  # bytes
 
 
 def _copy(statement: Copy, scope: Scope) -> None:
-    scope.copies.groups[-1].append((statement, scope.inner()))
+    source, target = _place(statement.source, scope).flat(), _place(statement.target, scope).flat()
+    scope.copies.groups[-1].append((source if scope.all_hold(statement.conditions) else None, target, statement.count))
     # Its target changes from now on, for whoever looks.
-    target = _place(statement.target, scope).flat()
     for element in range(statement.count):
         target.meet((element,))
 
@@ -48,13 +48,10 @@ def _wait(statement: Wait, scope: Scope) -> None:
     groups = scope.copies.groups
     complete = groups[: max(0, len(groups) - 1 - statement.pending)]
     del groups[: len(complete)]
-    for copy, where in (each for group in complete for each in group):
-        source, target = _place(copy.source, where).flat(), _place(copy.target, where).flat()
-        reads = where.all_hold(copy.conditions)
-        zero = source.elements.dtype.type(0)
-        for element in range(copy.count):
-            given = source.read((element,)) if reads else zero
-            target.write((element,), given)
+    for source, target, count in (each for group in complete for each in group):
+        zero = target.elements.dtype.type(0)
+        for element in range(count):
+            target.write((element,), source.read((element,)) if source else zero)
 
 
 def _copy_box(statement: CopyBox, scope: Scope) -> None:

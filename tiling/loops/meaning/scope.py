@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tiling.loops.index import Index
 from tiling.loops.kernel import Function
 from tiling.loops.language import Aligned, Condition, Inside, Load, Store
-from tiling.loops.machines import Copy, StoreBox
+from tiling.loops.machines import StoreBox
 from tiling.loops.meaning.known import Lanes, Nest, Threads
 from tiling.loops.meaning.memory import Array, Given
 from tiling.loops.meaning.prefetches import Prefetches
@@ -20,10 +20,11 @@ from tiling.loops.meaning.workers import Workers
 class Copies:
     """The asynchronous copies of a worker, in groups; the last one is open. of: the copies of each worker inside it.
 
-    stores: boxes that the copy engine has still to read.
+    groups: from where, None for zeros; to where, and how many elements. stores: boxes that the copy engine has still to
+    read.
     """
 
-    groups: list[list[tuple[Copy, Scope]]] = field(default_factory=lambda: [[]])
+    groups: list[list[tuple[Array | None, Array, int]]] = field(default_factory=lambda: [[]])
     stores: list[tuple[StoreBox, Scope]] = field(default_factory=list)
     of: dict[tuple[str, int], Copies] = field(default_factory=dict)
 

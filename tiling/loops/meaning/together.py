@@ -253,7 +253,7 @@ class _Together:
         """The element of each of these threads."""
         seen = names.seen[node.buffer]
         places = self.places(seen, names.place(node.at), who, self.read)
-        if not np.all(seen.array.written[places]):
+        if not seen.array.written[places].all():
             raise InTurn
         return seen.array.elements[places]
 
@@ -276,8 +276,8 @@ class _Together:
             raise InTurn
         places: tuple[Any, ...] = tuple([_of(start + number, who) for start, number in zip(seen.origin, at)])
         for each, extent in zip(places, shape):
-            low, high = (each.min(), each.max()) if isinstance(each, np.ndarray) else (each, each)
-            if low < 0 or high >= extent:
+            # One look at a vector: without a sign, a number below 0 is larger than any extent.
+            if not 0 <= (each.view(np.uint64).max() if isinstance(each, np.ndarray) else each) < extent:
                 raise InTurn
         if seen.own:
             return (who, *places)
@@ -286,7 +286,8 @@ class _Together:
         number: Any = 0
         for each, extent in zip(places, shape):
             number = number * extent + each
-        touched.append((array, np.broadcast_to(number, len(who)), who, len(self.written)))
+        numbers = number if isinstance(number, np.ndarray) else np.full(len(who), number)
+        touched.append((array, numbers, who, len(self.written)))
         return places
 
     def store(self, statement: Store, names: _Names, who: np.ndarray) -> None:
@@ -456,8 +457,8 @@ class _Together:
 
 
 def _of(each: Any, who: np.ndarray) -> Any:
-    """The numbers that a vector has for some threads; a number is one for all."""
-    return each[who] if isinstance(each, np.ndarray) and each.ndim else each
+    """The numbers that a vector has for some threads, or for all of them; a number is one for all."""
+    return each[who] if isinstance(each, np.ndarray) and each.ndim and len(each) > len(who) else each
 
 
 def _arrays(touched: Iterable[_Touched]) -> dict[tuple[int, int, int], np.ndarray]:
