@@ -46,8 +46,8 @@ _CASES = {
         "T(m,2)@block S(c) T(k,5) S(a, 4) S(b, 4) T(n,8)@lane T(m,4)@lane U(k,4) U(m,2) U(n,8)",
     ),
     "convolution in a ring": (
-        conv2d(n=1, c=8, h=5, w=8, k=64, r=3, s=3, padding=1),
-        "T(h,5)@block S(y) T(c,2) S(x, 2) S(w, 2) T(r,3) T(s,3) T(w,4)@lane T(k,8)@lane U(c,4) U(w,2) U(k,8)",
+        conv2d(n=1, c=8, h=3, w=8, k=32, r=3, s=3, padding=1),
+        "T(h,3)@block S(y) T(c,2) S(x, 2) S(w, 2) T(r,3) T(s,3) T(w,4)@lane T(k,8)@lane U(c,4) U(w,2) U(k,4)",
     ),
     "one input staged": (matmul(m=16, n=32, k=12), _PRODUCT.replace("S(b) ", "")),
     "nothing staged": (matmul(m=16, n=32, k=12), _PRODUCT.replace("S(a) S(b) ", "")),

@@ -1,5 +1,7 @@
 """Loop nests, and what their tiles touch."""
 
+from operator import le
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -51,14 +53,20 @@ def test_a_nest_covers_every_point_exactly_once(scheme):
     count = np.zeros(tuple(covered.values()), dtype=np.int32)
     seen = {}
     found = list(visits(nest_of(scheme), dict.fromkeys(extents, 0)))
+    tiles = {}  # the points of each register tile; by identity, as are loops: a hash goes through all inside them
     for register, base, path in found:
-        assert all(base[d] >= 0 and base[d] + register.extents[d] <= covered[d] for d in extents)
-        count[tuple(slice(base[d], base[d] + register.extents[d]) for d in extents)] += 1
-        for dim in extents:
-            # Loops by identity: a hash of one goes through all inside it.
-            seen.setdefault((*map(id, path), dim), (path, set()))[1].add(base[dim])
+        points = tiles.get(id(register))
+        if points is None:
+            points = tiles[id(register)] = register.extents
+        begins = [base[d] for d in extents]
+        ends = [begin + points[d] for begin, d in zip(begins, extents)]
+        assert min(begins) >= 0 and all(map(le, ends, covered.values()))
+        count[tuple(map(slice, begins, ends))] += 1
+        seen.setdefault(tuple(map(id, path)), (path, set()))[1].add(tuple(begins))
     assert (count == 1).all()
-    assert all(starts(path, dim) == tuple(sorted(positions)) for (*_, dim), (path, positions) in seen.items())
+    for path, positions in seen.values():
+        for dim, found_along in zip(extents, zip(*positions)):
+            assert starts(path, dim) == tuple(sorted(set(found_along)))
     assert {register.points for register, _, _ in found} == {
         tuple((d, n * (scheme.lanes if d == vector_dim else 1)) for d, n in tile.items()) for tile in scheme.tiles
     }
