@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from tiling.loops.buffer import Buffer
@@ -50,6 +50,15 @@ def walk(body: Body) -> Iterator[Statement]:
             rest += reversed(statement.otherwise)
         if isinstance(statement, WITH_BLOCKS):
             rest += reversed(statement.body)
+
+
+def allocated_once(statements: Iterable[Statement]) -> Body:
+    """The block without what allocates a buffer again that it has allocated. Loops over parts of a dim share rows."""
+    found: list[Statement] = []
+    for statement in statements:
+        if not (isinstance(statement, Alloc) and statement in found):
+            found.append(statement)
+    return tuple(found)
 
 
 def bodies(kernel: Kernel) -> tuple[Body, ...]:

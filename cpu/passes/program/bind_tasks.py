@@ -23,7 +23,7 @@ from tiling.loops.index import ZERO, Index, Range, applied, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Body, Define, For, Load, Statement, Store
 from tiling.loops.rewrite import operands_of, parts_of, places
-from tiling.loops.walk import inside
+from tiling.loops.walk import allocated_once, inside
 
 TASK = "task"
 # How much more than the mean the busiest worker may have to do before another loop is bound too.
@@ -37,15 +37,11 @@ def bind_tasks(kernel: Kernel, threads: int) -> Kernel:
     """The kernel whose loops run on so many threads, where there is enough to do."""
     ranges = kernel.ranges
     found = (bound for n, statement in enumerate(kernel.body) for bound in _bound(statement, threads, ranges, n))
-    # Two loops over parts of one dim have the same rows.
-    body: list[Statement] = []
-    for statement in found:
-        if not (isinstance(statement, Alloc) and statement in body):
-            body.append(statement)
+    body = allocated_once(found)
     return replace(kernel, body=tuple(_in_memory(statement, body) for statement in body))
 
 
-def _in_memory(statement: Statement, body: list[Statement]) -> Statement:
+def _in_memory(statement: Statement, body: Body) -> Statement:
     """The statement; a register that one worker fills and others read becomes an array."""
     if not isinstance(statement, Alloc) or statement.buffer.memory != "registers":
         return statement

@@ -20,7 +20,7 @@ from tiling.loops.index import applied, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Body, For, If, Inside, Statement
 from tiling.loops.rewrite import substituted
-from tiling.loops.walk import with_blocks
+from tiling.loops.walk import allocated_once, with_blocks
 
 
 def peel_tails(kernel: Kernel) -> Kernel:
@@ -29,7 +29,7 @@ def peel_tails(kernel: Kernel) -> Kernel:
 
 
 def _peeled(body: Body) -> Body:
-    return tuple(found for statement in body for found in _loops(with_blocks(statement, _peeled)))
+    return allocated_once(found for statement in body for found in _loops(with_blocks(statement, _peeled)))
 
 
 def _loops(statement: Statement) -> Iterator[Statement]:

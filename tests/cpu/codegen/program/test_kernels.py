@@ -53,6 +53,13 @@ def test_both_parts_of_a_loop_that_is_cut_are_summed_in_lanes(isa):
 
 
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
+def test_vectors_across_rows_may_end_in_part_of_one(isa):
+    program = sized(read(SOFTMAX), {}, {"x": (100, 1)})
+    x = np.random.default_rng(0).standard_normal((100, 1)).astype(np.float32)
+    np.testing.assert_array_equal(outputs(program, isa, {"x": x})["y"], np.ones((100, 1)))
+
+
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_threads_change_no_bit(isa):
     program = sized(read(SOFTMAX), {}, {"x": (100, 1003)})
     x = np.random.default_rng(0).standard_normal((100, 1003)).astype(np.float32)
