@@ -105,6 +105,7 @@ static struct {
     unsigned first_block, grid, cluster_turn;
     uint64_t random;
     int priority[TWIN_LARGEST_CLUSTER * TWIN_LARGEST_BLOCK / 32];
+    uint32_t ready[TWIN_LARGEST_CLUSTER * TWIN_LARGEST_BLOCK / 32];  /* lanes of each warp that can go on, as bits */
     struct twin_buffer *buffers;
     int buffer_count;
     void (*body)(void);
@@ -158,6 +159,15 @@ static void *twin_prepare(char *stack, void (*entry)(void))
     return context;
 }
 #endif
+
+/* Gives a thread a state, and notes whether its lane can go on. */
+static void twin_set(struct twin_thread *thread, enum twin_state state)
+{
+    const int number = (int)(thread - twin.threads);
+    const uint32_t bit = (uint32_t)1 << number % 32;
+    thread->state = state;
+    twin.ready[number / 32] = state == TWIN_READY ? twin.ready[number / 32] | bit : twin.ready[number / 32] & ~bit;
+}
 
 static void twin_yield(void) { twin_switch(&twin.current->stack_pointer, twin.scheduler); }
 
@@ -223,7 +233,7 @@ static void twin_release_barrier(struct twin_block *block)
     struct twin_thread *threads = twin.threads + (block - twin.blocks) * twin.thread_count;
     for (int t = 0; t < twin.thread_count; ++t)
         if (threads[t].state == TWIN_AT_BARRIER)
-            threads[t].state = TWIN_READY;
+            twin_set(&threads[t], TWIN_READY);
     block->at_barrier = 0;
     block->epoch++;
     twin_draw_priorities();
@@ -232,7 +242,7 @@ static void twin_release_barrier(struct twin_block *block)
 DEVICE void __syncthreads(void)
 {
     struct twin_block *block = twin_here();
-    twin.current->state = TWIN_AT_BARRIER;
+    twin_set(twin.current, TWIN_AT_BARRIER);
     if (++block->at_barrier == block->live)
         twin_release_barrier(block);
     twin_yield();
@@ -253,7 +263,7 @@ static void twin_release_cluster(void)
         return;
     for (int t = 0; t < twin.cluster * twin.thread_count; ++t)
         if (twin.threads[t].state == TWIN_AT_CLUSTER)
-            twin.threads[t].state = TWIN_READY;
+            twin_set(&twin.threads[t], TWIN_READY);
     for (int b = 0; b < twin.cluster; ++b)
         twin.blocks[b].epoch++;
     twin.at_cluster = 0;
@@ -469,7 +479,7 @@ static void twin_collective(const char *what, void (*act)(struct twin_thread *la
     struct twin_thread *self = twin.current, *lanes = twin.threads + twin_self() / 32 * 32;
     self->collective = what;
     self->arguments[0] = first, self->arguments[1] = second, self->arguments[2] = third;
-    self->state = TWIN_IN_WARP;
+    twin_set(self, TWIN_IN_WARP);
     for (int i = 0; i < 32; ++i) {
         if (lanes[i].state != TWIN_IN_WARP) {
             twin_yield();
@@ -480,7 +490,7 @@ static void twin_collective(const char *what, void (*act)(struct twin_thread *la
     }
     act(lanes);
     for (int i = 0; i < 32; ++i)
-        lanes[i].state = TWIN_READY;
+        twin_set(&lanes[i], TWIN_READY);
     if (!twin_random(16))
         twin_draw_priorities();
     twin_yield();
@@ -732,7 +742,7 @@ static void twin_thread_main(void)
     twin_check_registers();
     if (twin.leaving)
         twin.leaving();
-    twin.current->state = TWIN_DONE;
+    twin_set(twin.current, TWIN_DONE);
     if (--block->live && block->at_barrier == block->live)
         twin_release_barrier(block);
     if (twin.at_cluster)
@@ -745,11 +755,11 @@ static void twin_thread_main(void)
 static struct twin_thread *twin_next(void)
 {
     for (int i = 0; i < twin.cluster * twin.thread_count / 32; ++i) {
-        struct twin_thread *lanes = twin.threads + 32 * twin.priority[i];
+        const int warp = twin.priority[i];
         const unsigned first = twin_random(32);
-        for (unsigned k = 0; k < 32; ++k)
-            if (lanes[(first + k) % 32].state == TWIN_READY)
-                return lanes + (first + k) % 32;
+        const uint32_t from_first = twin.ready[warp] >> first | (uint32_t)((uint64_t)twin.ready[warp] << (32 - first));
+        if (from_first)
+            return twin.threads + 32 * warp + (first + (unsigned)__builtin_ctz(from_first)) % 32;
     }
     return NULL;
 }
@@ -783,7 +793,7 @@ static void twin_run_cluster(void)
     twin.lateness = (int)twin_random(5);
     for (int t = 0; t < twin.cluster * twin.thread_count; ++t) {
         struct twin_thread *thread = twin.threads + t;
-        thread->state = TWIN_READY;
+        twin_set(thread, TWIN_READY);
         thread->copy_count = 0;
         thread->groups = thread->tma_groups = 0;
         thread->product_count = thread->fenced = thread->write_count = thread->at_cluster = 0;

@@ -59,7 +59,7 @@ DEVICE void cluster_wait(void)
     if (!self->at_cluster)
         twin_fail("cluster_wait comes before cluster_arrive");
     while (self->cluster_turn == twin.cluster_turn) {
-        self->state = TWIN_AT_CLUSTER;
+        twin_set(self, TWIN_AT_CLUSTER);
         twin_yield();
     }
     self->at_cluster = 0;
@@ -88,7 +88,7 @@ static void twin_end_phase(struct twin_mbarrier *m)
     m->pending = m->expected;
     for (int t = 0; t < twin.cluster * twin.thread_count; ++t)
         if (twin.threads[t].state == TWIN_AT_MBARRIER && twin.threads[t].awaited == m)
-            twin.threads[t].state = TWIN_READY;
+            twin_set(&twin.threads[t], TWIN_READY);
 }
 
 DEVICE void mbarrier_init(unsigned barrier, unsigned arrivals)
@@ -142,7 +142,7 @@ DEVICE void mbarrier_wait(unsigned barrier, unsigned parity)
 {
     const struct twin_mbarrier *m = twin_mbarrier_at(barrier, "mbarrier_wait");
     while (m->phase == parity) {
-        twin.current->state = TWIN_AT_MBARRIER;
+        twin_set(twin.current, TWIN_AT_MBARRIER);
         twin.current->awaited = m;
         twin_yield();
     }

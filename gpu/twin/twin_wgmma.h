@@ -37,14 +37,14 @@ static void twin_set_registers(int from, int count, const char *what)
     if (self->registers)
         twin_fail("%s: the registers of this thread were set before", what);
     while (block->spare < count - from) {
-        self->state = TWIN_AT_REGISTERS;
+        twin_set(self, TWIN_AT_REGISTERS);
         twin_yield();
     }
     block->spare += from - count;
     self->registers = count;
     for (int t = 0; t < twin.cluster * twin.thread_count; ++t)
         if (twin.threads[t].state == TWIN_AT_REGISTERS)
-            twin.threads[t].state = TWIN_READY;
+            twin_set(&twin.threads[t], TWIN_READY);
 }
 
 DEVICE void give_registers(int from, int count)
