@@ -311,8 +311,8 @@ class _Sizing:
         index = affine(access.at[axis])
         if index is None:
             raise ProgramError(
-                f"{access}: how long axis {axis} of {access.array} is depends on numbers that are known later: give "
-                f"the shape of {access.array}"
+                f"{access}: how long axis {axis} of {access.array} is depends on numbers that are known later: declare "
+                f"its shape, as in {access.array}: [{', '.join(['100'] * len(access.at))}]"
             )
         low, high = self.bounds(access.at[axis])
         if self.least(low) >= 0 or not is_window(access.at[axis], statement):

@@ -146,6 +146,10 @@ def test_a_runtime_extent(capsys):
         (["y[i] = x[i+1] + z[2*i]", "--shape", "k<=3,i=2"], "k=3: the program has no dim k"),
         (["y[i,j] = x[i] + x[j]", "--shape", "i<=3,j<=4"], "how long axis 0 of x is depends on which runtime extent"),
         (
+            ["t: s32; y[i,j] = x[t[i],j]", "--shape", "i=3,j=4"],
+            "depends on numbers that are known later: declare its shape, as in x: [100, 100]",
+        ),
+        (
             ["x: [j]; y[i,j] = x[i]", "--shape", "i<=3,j<=4"],
             "statement 1, x[i]: axis 0 of x has j_extent elements, and i is i_extent - 1 for some point",
         ),
