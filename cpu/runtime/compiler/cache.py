@@ -50,34 +50,39 @@ def require_ours(folder: Path) -> None:
     That user may also have put the whole folder into the one above. A folder that root owns counts as the user's own.
     If root finds another owner, it only warns: in a container the folder usually belongs to the user outside.
     """
-    _require_ours(folder, allowed=0)
-    _require_ours(folder.parent, allowed=stat.S_ISVTX)  # the sticky bit: nobody replaces the folders of others
+    # The sticky bit: nobody replaces the folders of others.
+    owners = {folder: _owner(folder, allowed=0), folder.parent: _owner(folder.parent, allowed=stat.S_ISVTX)}
+    strange = [each for each, owner in owners.items() if owner not in (None, os.geteuid(), 0)]
+    if not strange:
+        return
+    if os.geteuid():
+        raise CacheError(
+            f"no program is loaded from {strange[0]}, which belongs to another user (number {owners[strange[0]]}): set "
+            "TILEWRIGHT_CACHE to a folder of your own"
+        )
+    warnings.warn(
+        f"root loads programs from {strange[0]}, which belongs to user number {owners[strange[0]]}: trust that user, "
+        "or set TILEWRIGHT_CACHE to a folder of your own",
+        TilewrightWarning,
+        stacklevel=3,
+    )
 
 
-def _require_ours(folder: Path, allowed: int) -> None:
-    """allowed: the bit of a mode by which a folder is safe although everybody may write into it; 0 for none."""
+def _owner(folder: Path, allowed: int) -> int | None:
+    """The number of the user whose folder it is; None if it cannot be read. Raises CacheError if all may write into it.
+
+    allowed: the bit of a mode by which a folder is safe although everybody may write into it; 0 for none.
+    """
     try:
         status = folder.stat()
     except OSError:
-        return  # the folder does not exist or cannot be read: nothing is loaded from it
+        return None  # nothing is loaded from it
     if status.st_mode & stat.S_IWOTH and not status.st_mode & allowed:
         raise CacheError(
             f"no program is loaded from {folder}, into which everybody may write: take that right away with chmod o-w, "
             "or set TILEWRIGHT_CACHE to a folder of your own"
         )
-    if status.st_uid in (os.geteuid(), 0):
-        return
-    if os.geteuid():
-        raise CacheError(
-            f"no program is loaded from {folder}, which belongs to another user (number {status.st_uid}): set "
-            "TILEWRIGHT_CACHE to a folder of your own"
-        )
-    warnings.warn(
-        f"root loads programs from {folder}, which belongs to user number {status.st_uid}: trust that user, or set "
-        "TILEWRIGHT_CACHE to a folder of your own",
-        TilewrightWarning,
-        stacklevel=4,
-    )
+    return status.st_uid
 
 
 def with_facts(content: bytes, facts: Mapping[str, Any]) -> bytes:

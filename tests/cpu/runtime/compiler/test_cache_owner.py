@@ -66,8 +66,9 @@ def test_root_is_told_whose_programs_it_loads(kernels, monkeypatch):
     """In a container the folder often belongs to the user outside."""
     answer()
     owned_by(monkeypatch, 1001, us=0)
-    with pytest.warns(RuntimeWarning, match="root loads programs from .* belongs to user number 1001"):
+    with pytest.warns(RuntimeWarning, match="root loads programs from .* belongs to user number 1001") as told:
         assert answer() == 42
+    assert len(told) == 1
 
 
 def test_our_own_folder_is_not_for_everybody_whatever_the_umask(kernels):
