@@ -153,6 +153,9 @@ def isolated_folders(tmp_path_factory, pytestconfig):
 
     They stay for the next run, as far as pytest keeps anything: a third of a first run is the compiler's time. A kernel
     is found by all that decides its code, so a changed one is compiled. `pytest --cache-clear` forgets them.
+
+    The microkernels of portable C count as ranked: each process would measure all of them, for half a minute. A test
+    that is about the ranking has a data folder of its own.
     """
     base = tmp_path_factory.getbasetemp()
     own = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled-kernels"
@@ -167,8 +170,16 @@ def isolated_folders(tmp_path_factory, pytestconfig):
         patch.setenv("TILEWRIGHT_CACHE", str(cache))
         patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("temporary")))
         patch.setattr(tempfile, "tempdir", None)  # it is read once, and then kept
+        _rank_nothing()
         yield
     assert limit.read_text() == SHARED_CACHE_BYTES, "a test has changed the limit of the cache that all tests share"
+
+
+def _rank_nothing() -> None:
+    with suppress(ImportError):  # as for `_probe_once`
+        from tests.support.microkernels.made_up_ranking import make_up_portable
+
+        make_up_portable()
 
 
 @pytest.fixture

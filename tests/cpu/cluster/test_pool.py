@@ -26,6 +26,7 @@ from search.evaluator.cpu.backend import cpu_backend
 from search.evaluator.cpu.cluster import ClusterEvaluator
 from search.flow.find import find
 from search.tuner import store
+from tests.support.microkernels.made_up_ranking import visit_once
 from tests.support.running.cluster import cluster, notes
 from tiling.operators import matmul
 
@@ -101,7 +102,8 @@ def test_what_is_no_candidate_s_fault_ends_the_run(two, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_ranking_on_a_cluster_is_recorded_here(two, data_folder):
+def test_a_ranking_on_a_cluster_is_recorded_here(two, data_folder, monkeypatch):
+    visit_once(monkeypatch)
     kernels = quick(PORTABLE)[-4:]
     state = offline.rank_machine(kernels, cluster=two)
     assert (state.total, state.done, state.failed) == (4, 4, 0)

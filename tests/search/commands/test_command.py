@@ -9,22 +9,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cpu.runtime.machine.host import fingerprint, host
-from microkernels.scores.catalog import Entry
-from microkernels.scores.records import load, record
-from microkernels.tile.estimate import estimate
+from microkernels.scores.records import load
 from microkernels.tile.isa import ISAS_OF, PORTABLE
-from microkernels.tile.microkernel import Microkernel
 from microkernels.tile.space import quick
 from search.evaluator.cpu.backend import cpu_backend
 from search.matmul import main as matmul_command
 from search.tuner import store
+from tests.support.microkernels.made_up_ranking import make_up_portable
 from tests.support.search.searching import SCHEME, SHAPE, conv
 from tiling.choices import either
 from tiling.dtypes.products import GPU_DTYPES, OUTPUT_DTYPES
@@ -36,13 +33,7 @@ from tiling.text.shapes import canonical
 @pytest.fixture
 def ranked(data_folder):
     """A store with a made-up ranking, so that a search on portable C begins at once."""
-    make_up(quick(PORTABLE))
-
-
-def make_up(kernels: Iterable[Microkernel]) -> None:
-    """Records scores that nobody measured."""
-    for kernel in kernels:
-        record(fingerprint(host()), Entry(kernel, estimate(kernel), Timing((1e-6,), 60.0)), settled=True)
+    make_up_portable()
 
 
 @pytest.mark.slow
@@ -213,7 +204,7 @@ def test_with_a_cache_that_cannot_be_written(tmp_path):
 @pytest.mark.slow
 def test_from_nothing_to_a_tuned_kernel(data_folder, monkeypatch, capsys):
     """The whole way on a machine that never ranked anything."""
-    few = quick(PORTABLE)[::8]
+    few = quick(PORTABLE)[::20]
     monkeypatch.setattr("microkernels.ranking.rank.quick", lambda *asked: few)
     # No time is in doubt, as what other programs disturb is measured again: the trials end the search, no budget does.
     monkeypatch.setattr("search.tuner.peaks.Peaks.marked", lambda self, timing: replace(timing, disturbed=""))

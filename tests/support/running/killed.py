@@ -23,11 +23,8 @@ from pathlib import Path
 import filelock
 import pytest
 
-from cpu.runtime.machine.host import fingerprint, host
 from microkernels.ranking.rank import DOUBTFUL, IMPOSSIBLE, REPETITIONS
-from microkernels.scores.catalog import Entry
 from microkernels.scores.database import FILE_NAME
-from microkernels.scores.records import record
 from microkernels.tile.estimate import estimate
 from microkernels.tile.isa import PORTABLE
 from microkernels.tile.microkernel import parse
@@ -35,7 +32,7 @@ from microkernels.tile.space import quick
 from search.evaluator.cpu.backend import cpu_backend
 from search.tuner import store
 from search.tuner.tune import BATCH, MOST_FINALISTS, ROUNDS
-from tiling.machine import Timing
+from tests.support.microkernels.made_up_ranking import make_up
 from tiling.text.shapes import parse_shape
 
 ROOT = Path(__file__).parents[3]
@@ -143,8 +140,7 @@ def prepared_store(folder: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_DATA", str(folder / "data"))
         assert cpu_backend("portable").machine and store.measured(cpu_backend("portable").key(parse_shape(SHAPE))) == {}
-        for kernel in quick(PORTABLE):
-            record(fingerprint(host()), Entry(kernel, estimate(kernel), Timing((1e-6,), 60.0)), settled=True)
+        make_up(quick(PORTABLE))
     return folder
 
 
