@@ -60,4 +60,12 @@ class Costs:
 
     def told(self, work: Work, seconds: float) -> str:
         """Seconds for readers."""
-        return f"{1e3 * seconds:.3g} ms {'predicted' if self.known(work) is None else 'measured'}"
+        return f"{milliseconds(seconds)} {'predicted' if self.known(work) is None else 'measured'}"
+
+
+def milliseconds(seconds: float) -> str:
+    """A time of a step or of their sum, with three digits, and all before the point."""
+    value = 1e3 * seconds
+    if value < 1e-3:
+        return "less than 0.001 ms"
+    return f"{value:.3g} ms" if value < 100 else f"{value:.0f} ms"
