@@ -138,7 +138,7 @@ def _row(name: str, prediction: Prediction, flops: int) -> list[str]:
 
 def microseconds(seconds: float) -> str:
     """A time as a cell of the table."""
-    return f"{seconds * 1e6:.1f} µs"
+    return f"{seconds * 1e6:.1f} µs" if seconds >= 1e-6 else f"{seconds * 1e6:.2g} µs"
 
 
 def aligned(rows: list[list[str]]) -> list[str]:
