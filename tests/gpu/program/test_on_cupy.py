@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from random import Random
 
 import numpy as np
@@ -222,6 +223,12 @@ def test_what_goes_wrong_in_the_worker_is_a_sentence(stand_in, capsys, monkeypat
     assert main(COMMAND) == 1
     assert "the kernel failed: ended with status 1" in capsys.readouterr().err
     stand_in({"program_y": "wrong"})
+    assert main(COMMAND) == 1
+    told = capsys.readouterr()
+    assert not told.out and re.search(
+        r"the kernel failed: y is \S+ from the definition where roundings explain", told.err
+    )
+    stand_in({})
     assert main(COMMAND) == 0
     found = capsys.readouterr().out
     assert "error against the definition in float64, of the largest value: y " in found

@@ -138,7 +138,7 @@ def test_an_input_is_as_long_as_runtime_extents_reach(text, wanted):
         ("y[i] = x[0.5]", {"i": 4}, {"x": (16,)}, "0.5 is no index"),
         ("y[i] = z[i]; u[i] = x[i/2]", {"i": 4}, {}, "statement 2, x[i / 2]: i / 2 is no index"),
         ("y[i] = x[i%0]", {"i": 4}, {}, "statement 1, x[i % 0]: i % 0 is no index"),
-        ("y[i] = x[t[i]]", {"i": 4}, {}, "give the shape of x"),
+        ("y[i] = x[t[i]]", {"i": 4}, {}, "declare its shape, as in x: [100]"),
         ("x: [9]; y[i] = x[t[i]]", {"i": 4}, {}, "t[i] is f32, and an index is a whole number"),
         ("y[i] = a[i] + b[i]", {}, {"a": (3,), "b": (4,)}, "statement 1, b[i]: dim i has two extents, 3 and 4"),
         ("y[i] = x[i]", {}, {}, "statement 1, y: dim i has no extent: give i=…"),
