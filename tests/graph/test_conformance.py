@@ -189,6 +189,7 @@ def test_a_page_that_cannot_be_written_leaves_the_report(capsys):
     assert printed.out.startswith("1 test: 0 passed, 1 refused, 0 wrong\n")
 
 
+@pytest.mark.slow
 def test_the_report_has_a_heading_where_something_stands_below_it(capsys):
     assert main(["test_relu"]) == 0
     assert capsys.readouterr().out == "2 tests: 2 passed, 0 refused, 0 wrong\n"

@@ -8,6 +8,7 @@ from graph.passes import in_place
 from tests.support.models.random_graphs.checks import check_compiled, check_steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(4))
 def test_the_steps_of_random_models_are_exact(block, monkeypatch):
     monkeypatch.setattr(in_place, "ALIGNMENT", (64, 4)[block % 2])  # parts may begin with any number

@@ -61,6 +61,7 @@ def test_every_command_runs_its_module(name, monkeypatch, capsys):
     assert ended.value.code == 2
 
 
+@pytest.mark.slow
 def test_a_commands_options_output_and_exit_code_are_its_own(tmp_path):
     environment = {**os.environ, "TILEWRIGHT_CACHE": str(tmp_path)}
     ended = run("cache", "limit", "9M", env=environment)
@@ -68,6 +69,7 @@ def test_a_commands_options_output_and_exit_code_are_its_own(tmp_path):
     assert run("conv", "--shape", "c=0,h=1,w=1,k=1,r=1,s=1").returncode == 2
 
 
+@pytest.mark.slow
 def test_what_is_no_command_is_said_with_those_there_are():
     ended = run("convolution")
     assert ended.returncode == 2 and ended.stderr == (

@@ -44,6 +44,7 @@ def test_exceptions_can_be_caught_by_their_name_in_search(name):
     assert issubclass(getattr(search, name), Exception) and name in dir(search)
 
 
+@pytest.mark.slow
 def test_the_exceptions_are_those_that_are_raised():
     with pytest.raises(search.ProblemError):
         search.generate_conv(c=0, h=1, w=1, k=1, r=1, s=1)
@@ -57,6 +58,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
         _ = search.generate_pool
 
 
+@pytest.mark.slow
 def test_libraries_load_where_they_are_needed():
     """The functions of scipy take as long to load as NumPy and all of ours together; rich draws on terminals only."""
     code = (

@@ -171,6 +171,7 @@ def test_layers_are_run_with_the_epilogue_asked_for(made_up, monkeypatch, tmp_pa
     assert ran["A"].epilogue is not None and ran["A"].extents["n"] == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "error, code, why",
     [

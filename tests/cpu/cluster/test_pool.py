@@ -78,6 +78,7 @@ def test_a_worker_that_is_killed_half_way_loses_nothing_and_nothing_is_measured_
     assert sorted(begun.values()) == [1] * 9 + [2], "but for what the victim had, nothing began twice"
 
 
+@pytest.mark.slow
 def test_each_worker_has_one_task_at_a_time_and_gives_what_it_raises(two, tmp_path):
     log = tmp_path / "log"
     with closing(ClusterPool(two, packages=("tests",))) as workers:

@@ -120,6 +120,7 @@ def test_scheme_texts_that_parse_print_back(random):
     assert parse(drawn.problem, scheme.text) == scheme and parse(drawn.problem, scheme.text).text == scheme.text
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(RANDOM)
 def test_shapes_print_back(random):

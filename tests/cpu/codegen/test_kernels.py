@@ -39,6 +39,7 @@ def test_exact_on_integers_and_bounded_on_reals(case, isa):
     assert np.all(np.abs(kernel(x, w) - reference(problem, x, w)) <= error_bound(problem, x, w))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", [pytest.param(name, marks=pytest.mark.isa(name)) for name in ("avx512f", "avx2")])
 @pytest.mark.parametrize("tile", ["U(w,7)", "U(h,7) U(w,1)", "U(w,7) U(k,2)"])
 def test_groups_of_eight_side_by_side(tile, isa):

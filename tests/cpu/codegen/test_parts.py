@@ -43,6 +43,7 @@ def scheme_of(problem, text, isa):
     return parse(problem, text.format(v=lanes, n=vectors))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("epilogue", EPILOGUES)
 @pytest.mark.parametrize("name", CASES)

@@ -118,6 +118,7 @@ def test_a_kernel_has_no_more_threads_than_tasks():
     assert kernel_of(CASES["no padding"], "portable", 64).threads == 8
 
 
+@pytest.mark.slow
 def test_calls_from_several_threads_at_once_do_not_meet():
     kernel = kernel_of(CASES["odd image, primes, batch"], "portable", 2)
     packed = [kernel.pack(reals(ODD, seed)[1]) for seed in range(4)]
@@ -239,6 +240,7 @@ def test_generated_kernels_are_winograds_only_where_asked():
         assert np.allclose(kernel(x, w), reference(kernel.problem, x, w), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_auto_takes_what_winograd_cannot_compute():
     kernel = generate_conv(c=4, h=9, w=9, k=4, r=3, s=3, stride=2, isa="portable", algorithm="auto")
     assert not isinstance(kernel.scheme, Winograd)
@@ -251,12 +253,14 @@ def test_weights_packed_by_another_algorithm_are_refused():
         kernel(x, build(parse(kernel.problem, direct), ISAS["portable"]).pack(w))
 
 
+@pytest.mark.slow
 def test_an_array_may_be_added_to_in_place():
     kernel = kernel_of((fused(ODD, "y + z"), 4, 7, 2), "portable")
     (x, w, z), expected, _ = exact_case(kernel.scheme)
     assert kernel(x, w, z, out=z) is z and np.array_equal(z, expected)
 
 
+@pytest.mark.slow
 def test_saved_kernels_are_loaded_again(tmp_path):
     kernel = kernel_of(EPILOGUES["bias and residual"], "portable")
     # A direct kernel of the same problem may lie beside it, and be linked with it: the two have names of their own.
@@ -344,6 +348,7 @@ def test_a_suite_leaves_out_what_winograd_cannot_compute():
     assert computed_by(layers, "auto") == computed_by(layers, "direct") == layers
 
 
+@pytest.mark.slow
 def test_a_contest_holds_each_algorithm_to_its_own_bound():
     problem = conv2d(c=16, h=12, w=12, k=16, r=3, s=3, padding=1)
     texts = {

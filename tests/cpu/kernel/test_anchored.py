@@ -163,6 +163,7 @@ def test_out(kernel):
         kernel(a, b, v, out=out | {"z": b.reshape(-1)[: 64 * 96].reshape(64, 96)})
 
 
+@pytest.mark.slow
 def test_time(kernel):
     assert kernel.timing.seconds > 0 and kernel.scheme
 

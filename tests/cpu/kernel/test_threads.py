@@ -80,6 +80,7 @@ def threads_used(asked: int, *others: str, **environment: str) -> int:
     return int(ended.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", (1, 2, 3))
 def test_threads_are_as_many_as_asked_for(asked):
     assert threads_used(asked) == asked

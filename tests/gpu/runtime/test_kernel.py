@@ -255,6 +255,7 @@ def test_the_models_choice_compiles_and_is_exact_on_the_twin(problem):
     assert check_on_twin(source.scheme) == 0
 
 
+@pytest.mark.slow
 def test_no_schedule_is_taken_whose_inputs_are_copied_by_code_that_spills(monkeypatch):
     def spilling(program, architecture):
         return Cubin(program.symbol, architecture, b"code", 64, 16 * program.symbol.endswith("_rows"), "fake")

@@ -66,6 +66,7 @@ def test_a_ring_copies_no_step_too_many_where_steps_are_whole():
         on_twin(scheme, replace(source, text=source.text.replace(guard, "{")), seeds=(0,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["A100", "L40S", "H200"])
 @pytest.mark.parametrize("taps, least", [(13, 10), (31, 1)])
 def test_wide_windows_have_schedules_whose_ring_does_not_fit(device, taps, least):
@@ -101,6 +102,7 @@ def test_they_compile_without_spills(place):
     assert compile_cubin(emit_scheme(scheme), "sm_80").spilled == 0
 
 
+@pytest.mark.slow
 def test_a_search_finds_them(capsys):
     shape = "c=4,h=6,w=8,k=8,r=3,s=3,pad=1,layout=nchw"
     assert main(["--shape", shape, "--target", "cuda-twin", "--dtype", "f32"]) == 0

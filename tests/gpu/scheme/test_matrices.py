@@ -134,6 +134,7 @@ def test_f32_are_rounded_to_tf32():
     assert abs(found - rounded).max() < bound < abs(found - a.astype(np.float64) @ b).max()
 
 
+@pytest.mark.slow
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("dtype", ["f16", "tf32"])

@@ -238,6 +238,7 @@ def assert_ahead_where_the_pipeline_says_so(schemes):
         assert pipeline_of(scheme).preloads == (after != before), scheme.text
 
 
+@pytest.mark.slow
 @needs_nvrtc
 @pytest.mark.parametrize("dtype", ["f16", "tf32"])
 @pytest.mark.parametrize("k", [17, 64, 96])

@@ -40,6 +40,7 @@ RING = "warpgroups"
 CONV = conv2d(n=1, c=16, h=9, w=9, k=40, r=3, s=3, dtype="bf16", filters="krsc")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WARPGROUPS)
 def test_every_form_computes_the_same(name):
     scheme = scheme_of(name)
@@ -211,6 +212,7 @@ def test_mistakes_about_registers_are_found(old, new, said):
         on_twin(scheme, replace(source, text=source.text.replace(old, new)))
 
 
+@pytest.mark.slow
 @needs_nvrtc
 def test_tiles_of_128_sums_spill_without_the_registers_of_others():
     problem = matmul(m=4096, n=4096, k=4096, dtype="f16", transpose_b=True)
@@ -306,6 +308,7 @@ def test_pixels_by_the_copy_engine_take_no_registers_of_those_who_multiply(group
     assert ours.spilled == 0 and ours.registers <= OF_PIPELINE[rows * columns]
 
 
+@pytest.mark.slow
 @needs_nvrtc
 @pytest.mark.parametrize("of", [wgmma_scheme, tma_scheme])
 def test_an_epilogue_compiles_without_spills(of):

@@ -51,6 +51,7 @@ def test_dims_that_are_given_are_bound_ahead(compilations):
     assert compilations[1:] == [{"n": 2, "m": 5}]
 
 
+@pytest.mark.slow
 def test_dims_without_names_take_the_whole_shape(compilations):
     some = compile_model(adding([None, 3], ["n"]))
     assert some(whole(0, 2, 3), whole(1, 3))[0].tolist() == (whole(0, 2, 3) + whole(1, 3)).tolist()

@@ -208,6 +208,7 @@ def test_an_array_of_the_epilogue_lies_as_the_output_does():
 costs = st.integers(0, 20)
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(1, 5))
 def test_the_choice_is_the_least_sum(data, count):
     sides = [(data.draw(costs), data.draw(costs)) for _ in range(count)]

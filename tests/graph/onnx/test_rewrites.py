@@ -64,6 +64,7 @@ def test_windows_that_meet_are_a_product_for_each_kind_of_phase(proto, count):
     check(proto)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "proto",
     [

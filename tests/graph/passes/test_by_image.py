@@ -86,6 +86,7 @@ def test_steps_take_one_image_after_the_other(name, worth_it):
         np.testing.assert_allclose(found, other, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CASES if name not in ("a chain", "a sum over images")])
 def test_compiled_loops_over_images_give_the_same_bits(name, worth_it, monkeypatch):
     nodes, outputs, _ = CASES[name]
@@ -101,6 +102,7 @@ def test_compiled_loops_over_images_give_the_same_bits(name, worth_it, monkeypat
     assert [each.layout for each in compiled.explained] == [each.layout for each in other.explained]
 
 
+@pytest.mark.slow
 def test_several_threads_take_all_images_at_once(worth_it):
     nodes, outputs, _ = CASES["a chain"]
     one, two = (compile_model(made(nodes, outputs), threads=threads) for threads in (1, 2))

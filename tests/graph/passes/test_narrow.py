@@ -16,6 +16,7 @@ def products(model):
     return [each for each in model.explained if each.product]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("a_kind", KINDS)
 def test_a_product_of_bytes_has_microkernels(a_kind, threads):
@@ -77,6 +78,7 @@ def test_sums_of_bytes_are_rounded_in_the_products_stores(kind):
         assert f"out={kind}" in product.work and "round_mul" in product.work
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_sums_that_f32_does_not_hold_are_rounded_in_stores_where_all_saturate(kind):
     a, b = numbers(0, kind, 400, 2304), numbers(1, "s8", 2304, 64)

@@ -1,5 +1,6 @@
 """Threads wait where the order of two steps matters, and nowhere else."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ def matters(one: Deed, two: Deed) -> bool:
     return bool(both) and not (one.alone and two.alone)
 
 
+@pytest.mark.slow
 @given(deeds())
 def test_there_is_a_wait_between_any_two_deeds_whose_order_matters(deeds):
     waits, before = Waits(), []
@@ -41,6 +43,7 @@ def test_there_is_a_wait_between_any_two_deeds_whose_order_matters(deeds):
             assert not matters(one, two) or any(before[first + 1 : last + 1])
 
 
+@pytest.mark.slow
 @given(deeds())
 def test_every_wait_is_for_a_deed_since_the_last_one(deeds):
     waits, since = Waits(), []

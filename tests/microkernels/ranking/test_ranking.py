@@ -173,6 +173,7 @@ def test_a_machine_is_ranked_quickly_and_once(data_folder):
     assert len(told) == 1
 
 
+@pytest.mark.slow
 def test_where_nothing_can_be_measured_the_reason_is_told_and_it_is_tried_again(data_folder):
     def broken(kernels):
         yield from ((kernel, "no space left" if kernel.row_count > 1 else "another") for kernel in kernels)

@@ -68,6 +68,7 @@ def test_the_examples_of_the_page(name):
     np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_command_reports(capsys):
     assert main([f"x: f32[64,1000]; {SOFTMAX}", "--explain", "--isa", "portable"]) == 0
     printed = capsys.readouterr()
@@ -127,6 +128,7 @@ def test_a_time_in_doubt_is_told(capsys, monkeypatch):
     assert "\nremark       busy: the time is in doubt" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_runtime_extent(capsys):
     assert main([SOFTMAX, "--shape", "i<=64,j=100", "--isa", "portable"]) == 0
     printed = capsys.readouterr().out
@@ -226,6 +228,7 @@ def test_arguments_of_generate_program(given, message):
     assert str(caught.value).startswith(message)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_checked_is_said(capsys):
     assert main(["t: s32; x: f32[20]; y[i] = x[t[i]+5]", "--shape", "i=50"]) == 0
     assert "not checked: random indices lie outside" in capsys.readouterr().out

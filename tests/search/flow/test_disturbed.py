@@ -186,6 +186,7 @@ def test_the_default_says_once_that_it_takes_a_choice_in_doubt(product_in_doubt)
         assert 'tune="measure"' in found and "\n" not in found
 
 
+@pytest.mark.slow
 def test_the_command_of_programs_says_it_in_its_report(product_in_doubt, monkeypatch, capsys):
     def disturbed(*asked):
         found = searched(*asked)

@@ -110,6 +110,7 @@ def test_channels_first_neighbours_are_innermost_where_the_model_sees_no_differe
     assert loops[-1] == "w" and len(alike) > 1
 
 
+@pytest.mark.slow
 def test_candidates_are_the_same_every_time():
     first, second = (candidates(layer("R6"), MACHINE, CATALOG) for _ in range(2))
     assert [c.scheme.text for c in first] == [c.scheme.text for c in second]
@@ -126,6 +127,7 @@ def test_small_channels_are_unrolled():
     assert best.scheme.tiles[0]["s"] == 7
 
 
+@pytest.mark.slow
 def test_rows_that_evict_each_other_are_not_chosen():
     problem = conv2d(k=256, c=2048, h=14, w=14, r=3, s=3, padding=1)
     best = candidates(problem, MACHINE, CATALOG, limit=1)[0]
@@ -148,6 +150,7 @@ def test_a_matrix_product_has_candidates():
         check_scheme(candidate.scheme, 16)
 
 
+@pytest.mark.slow
 def test_a_depthwise_convolution_has_candidates():
     for threads in (1, 2):
         for candidate in candidates(DEPTHWISE, MACHINE, Catalog("test", "avx512f", "depthwise2d"), threads):
@@ -160,6 +163,7 @@ def test_a_depthwise_convolution_has_candidates():
 GROUPED = grouped2d(conv2d(c=128, h=28, w=28, k=128, r=3, s=3, padding=1, groups=32))
 
 
+@pytest.mark.slow
 def test_groups_side_by_side_have_candidates():
     for threads in (1, 2):
         for candidate in candidates(GROUPED, MACHINE, Catalog("test", "avx512f", "grouped2d"), threads):
@@ -237,6 +241,7 @@ def test_any_problem_has_a_candidate(problem, threads, target):
         check_scheme(candidate.scheme, lanes)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(problems(), st.integers(0, 99))
 def test_random_schemes_are_valid(problem, seed):

@@ -30,6 +30,7 @@ def test_times_are_predicted_within_a_fifth(sample):
     assert sum(error < 0.18 for error in off) > 0.8 * len(off)
 
 
+@pytest.mark.slow
 def test_the_table_has_the_figures_of_layers_and_of_the_whole(sample):
     text = table(sample)
     assert text.splitlines()[1].split()[:2] == ["sq-bf16:S512", "20"]

@@ -33,6 +33,7 @@ def test_without_an_earlier_run_there_are_numbers_alone():
     assert table([ONE], []).endswith("1 schedules") and "2.0" in table([ONE], [])
 
 
+@pytest.mark.slow
 @needs_nvrtc
 def test_a_run_is_compared_with_itself(tmp_path, capsys):
     where = ["--problem", "split", "--dtype", "f16", "--device", "A100", "--every", "90"]

@@ -149,6 +149,7 @@ def test_the_model_counts_what_strips_repeat_and_what_tiles_prefetch():
     )
 
 
+@pytest.mark.slow
 def test_every_candidate_of_a_search_is_a_kernel(monkeypatch):
     """Strips are of one image: loops over images that stay inside have none."""
     monkeypatch.setattr(CpuBackend, "machine", replace(MACHINE, isa="amxbf16"))

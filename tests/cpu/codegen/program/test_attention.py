@@ -30,6 +30,7 @@ from tiling.program.infer import sized
 from tiling.program.read import read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("mask", MASKS)
 def test_a_result_is_within_the_bound(isa, mask):
@@ -49,6 +50,7 @@ def test_heads_that_share_keys(isa, queries):
     check(isa, "causal", (6, queries, 300, 16), shared=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_a_softmax_and_a_product_are_attention(isa):
     check(isa, "causal", (2, 40, 300, 16), BEFORE)
@@ -58,6 +60,7 @@ def test_a_long_sequence():
     check("avx2" if supports(AVX2.cpu_flags) else "portable", "none", (1, 3, 20000, 16))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_exact_where_exponentials_are_0_or_1(isa):
     """Scores are 100 apart, so a maximum that grows takes all that was before to 0; sums of whole numbers are exact."""
@@ -75,6 +78,7 @@ def test_exact_where_exponentials_are_0_or_1(isa):
     np.testing.assert_array_equal(kernel(*inputs), wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("output", ["f32", "bf16"])
 def test_stored_in_bf16(isa, output):

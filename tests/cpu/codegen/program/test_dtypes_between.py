@@ -107,6 +107,7 @@ def test_what_is_an_output_too_is_read_as_it_is_stored(between):
     np.testing.assert_array_equal(found["y"], (computed(a, between) * 2).astype(NUMPY[wide]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("between", NUMPY)
 def test_a_dtype_after_an_anchor(between):
     """A product, then a map of another dtype, which is no part of its stores, and one that reads it."""

@@ -160,6 +160,7 @@ def test_an_image_gets_its_channels_last(isa, threads, channels, width):
     assert braids == (channels <= isa_named(isa).lanes // 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_a_long_sum_has_the_same_bits_on_any_number_of_threads(isa):
     program = sized(read("y[] = sum[i] x[i] * x[i]; m[] = max[i] x[i]"), {}, {"x": (1_000_003,)}, outputs=("y", "m"))

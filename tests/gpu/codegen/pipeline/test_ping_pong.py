@@ -130,6 +130,7 @@ def test_mistakes_about_what_is_left_out_are_found(old, new):
     assert not survives(replace(source, text=source.text.replace(old, new)))
 
 
+@pytest.mark.slow
 @needs_nvrtc
 def test_products_behind_a_condition_stay_asynchronous():
     for scheme in ping_pong(product(m=4128, n=1000, k=512))[::2]:

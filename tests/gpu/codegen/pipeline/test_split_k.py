@@ -98,6 +98,7 @@ def test_a_tile_of_one_box_has_one_buffer_of_each_warp():
     assert not survives(replace(source, text=source.text.replace("tma_wait_read(0)", "tma_wait_read(1)", 1)), range(8))
 
 
+@pytest.mark.slow
 def test_no_index_leaves_the_sums():
     check_within_arrays(split(wgmma_scheme(CONV, groups=(1, 1)), 2))
     check_within_arrays(split(product_scheme(PRODUCT), 4))

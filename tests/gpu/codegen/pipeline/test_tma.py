@@ -90,6 +90,7 @@ def test_blocks_past_the_last_pixel_begin_in_images_that_are_not_there(problem, 
     check_on_twin(tma_scheme(problem, **options), seeds=(1, 2))
 
 
+@pytest.mark.slow
 def test_no_index_leaves_the_sums():
     check_within_arrays(tma_scheme(product(), cluster=(2, 1), columns=128))
 

@@ -190,6 +190,7 @@ conditions = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     at=st.permutations([ROW, COLUMN, DEEP]).map(lambda free: (free[0], free[1])) | st.tuples(places, places),

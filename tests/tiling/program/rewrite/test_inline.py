@@ -20,6 +20,7 @@ def after(text, extents=None, shapes=None, **options):
     return str(inlined(sized(read(text), extents or {}, shapes, **options)).program)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.integers(0, 2**32))
 def test_the_program_means_the_same(seed):
