@@ -69,6 +69,7 @@ def test_a_gpu_kernel_on_a_machine_without_one(tmp_path):
     assert "exact on small integers, on the twin" in printed
 
 
+@pytest.mark.slow
 def test_reading_a_scheme():
     printed = run("read_scheme")
     assert "for w in 2 steps of 4:" in printed and "for w in 1 steps of 6 from 8:" in printed

@@ -66,6 +66,7 @@ def test_sequences_of_one_element_are_not_compared():
     assert error_of(proto) == "not made: sequences and optionals are not compared"
 
 
+@pytest.mark.slow
 def test_whole_numbers_are_zeros_where_ones_would_index_outside():
     nodes = [node("Gather", ["e", "i"], ["y"], axis=0), node("Not", ["b"], ["z"])]
     outputs = [("y", T.FLOAT, (30, 2)), ("z", T.BOOL, (30,))]

@@ -221,6 +221,7 @@ print(generate_matmul(m=16, n=16, k=16, target="cuda-twin")(np.ones((16, 16)), n
     assert ended.stdout.split() == ["16.0", _digest()], ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["search.py", "tiling.py"])
 def test_the_installed_command_does_not_look_into_the_current_folder(name, tmp_path):
     (tmp_path / name).write_text("made = 'by somebody else'\n")

@@ -69,6 +69,7 @@ def test_peers_are_given_the_convolution_that_was_asked_for(monkeypatch):
     assert [c["name"] for c in found["contenders"]] == [OURS, "one"] and found["skipped"] == []
 
 
+@pytest.mark.slow
 def test_a_turn_that_others_disturb_is_repeated(enter, monkeypatch):
     swept = []
     monkeypatch.setattr(on_cpu, "_sweeper", lambda: lambda: swept.append(1))

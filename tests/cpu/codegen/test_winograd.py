@@ -137,6 +137,7 @@ def test_nothing_beside_the_arrays_is_touched(isa, place):
         check_guarded(kernel_of(case, isa), place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", [CASES["odd image, primes, batch"], CASES["F(3), tiles left over"], EPILOGUES["bias and residual"]]
 )

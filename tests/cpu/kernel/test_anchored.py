@@ -120,6 +120,7 @@ def test_a_narrower_instruction_set_goes_by_rules():
     assert not isinstance(kernel, AnchoredKernel)
 
 
+@pytest.mark.slow
 def test_an_index_of_an_operand_that_lies_outside_is_an_error(tmp_path):
     text = "t: s32; y[i,j] = sum[k] a[t[i],k] * b[k,j]"
     shapes = {"a": (40, 512), "t": (100,), "b": (512, 96)}

@@ -17,6 +17,7 @@ from tiling.operators import conv2d
 from tiling.text.notation import parse
 
 
+@pytest.mark.slow
 def test_arguments_are_checked():
     kernel = kernel_of(*CASES["single rows"], "portable")
     x, w = integers(SAME_3X3)

@@ -170,6 +170,7 @@ def test_the_model_counts_the_bytes_of_a_residual():
     assert "epilogue" not in moved("relu(y)")
 
 
+@pytest.mark.slow
 def test_generate_conv_fuses_and_remembers():
     arguments = dict(c=8, h=12, w=12, k=16, r=3, s=3, padding=1, isa="portable")
     kernel = generate_conv(**arguments, epilogue="relu(y + b + z)")

@@ -38,6 +38,7 @@ def test_every_form_computes_the_same(name):
         np.testing.assert_array_equal(interpreted(scheme, kernel), wanted, err_msg=stage)
 
 
+@pytest.mark.slow
 def test_every_pass_changes_some_scheme():
     changed = set()
     for name in (*SCHEMES, *WARPGROUPS, *MOVING):

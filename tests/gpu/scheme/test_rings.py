@@ -168,6 +168,7 @@ def test_a_step_has_one_barrier():
         assert sum(isinstance(s, Barrier) for s in walk(loop.body)) == 1
 
 
+@pytest.mark.slow
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("transposed", [False, True])
@@ -188,6 +189,7 @@ def test_ptxas_is_asked_for_as_many_blocks_as_of_a_pipeline(dtype, unrolled):
     assert (int(asked[1]), int(asked[2])) == (pipeline.threads, pipeline.blocks_at_once)
 
 
+@pytest.mark.slow
 @needs_nvrtc
 @pytest.mark.parametrize("dtype, k, depth", [("f16", 4093, 3), ("f16", 4088, 3), ("tf32", 4093, 2), ("bf16", 4090, 1)])
 def test_odd_sizes_compile_without_spills_in_the_registers_that_blocks_leave(dtype, k, depth):

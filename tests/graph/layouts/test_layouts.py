@@ -84,6 +84,7 @@ def test_the_numbers_are_the_same_in_each_layout(monkeypatch, seconds, outputs):
         assert y.tolist() == other.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 3])
 def test_an_image_that_is_seen_in_another_shape_is_laid_out_from_that_one(monkeypatch, channels):
     monkeypatch.setattr(plan, "choices", choices_with(last_is_faster))

@@ -194,6 +194,7 @@ def test_weights_of_bf16_keep_their_bits():
     assert call(proto, x).view(ml_dtypes.bfloat16).tolist() == (x * weights).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn"]
 )

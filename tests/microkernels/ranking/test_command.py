@@ -168,6 +168,7 @@ def test_the_heat_map_is_written(tmp_path):
         plot.heat_map(entries[:5], tmp_path / "map.unknown")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not importlib.util.find_spec("matplotlib"), reason="needs matplotlib, the extra [plot]")
 def test_a_picture_says_along_which_dims_its_points_lie(monkeypatch, tmp_path):
     from matplotlib.axes import Axes

@@ -190,6 +190,7 @@ def machine(monkeypatch):
     return fingerprint(host)
 
 
+@pytest.mark.slow
 def test_export_writes_the_whole_rankings_of_this_machine(machine, tmp_path, capsys):
     arguments = ["export", str(tmp_path / "new"), "--cpu", "AMD of tests", "--remark", "beside other programs"]
     assert main(arguments) == 2
@@ -208,6 +209,7 @@ def test_export_writes_the_whole_rankings_of_this_machine(machine, tmp_path, cap
     assert ranking.scores == {kernel.name: 0.8765 for kernel in quick(AVX2)[1:]}
 
 
+@pytest.mark.slow
 def test_export_names_the_rankings_that_are_not_whole(machine, tmp_path, capsys):
     for kernel in quick(AVX2):
         record(machine, Entry(kernel, 0.9, timing_at(kernel, 0.9)))

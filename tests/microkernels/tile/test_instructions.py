@@ -176,6 +176,7 @@ def same(got, expected):
     return np.all(equal, axis=1) | both
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS)
 def test_each_instruction_means_what_the_cpu_does(row):
     isa, rng = isa_named(row), np.random.default_rng(1)

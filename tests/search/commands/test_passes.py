@@ -126,6 +126,7 @@ def test_a_pass_that_a_kernel_does_not_need(capsys):
     assert "this kernel needs no pass 'load zero'" in sentence(capsys)
 
 
+@pytest.mark.slow
 def test_a_kernel_of_clusters_is_shown_too(capsys):
     gpu = ["--target", "cuda", "--device", "H200", "--dtype", "f16", "--model-only"]
     # A row of 129 channels is copied to a whole one first, for a cluster.

@@ -91,6 +91,7 @@ def test_json_and_files(capsys, tmp_path):
     assert y.tolist() == (x + 1).tolist() and "int add_one(" in (tmp_path / "add_one.h").read_text()
 
 
+@pytest.mark.slow
 def test_the_report_is_printed_where_saving_fails(capsys, monkeypatch, tmp_path):
     def save(*_):
         raise ExportError("full")

@@ -134,6 +134,7 @@ def test_rows_that_evict_each_other_are_not_chosen():
     assert all(part.kernel.row_count <= L1.ways for part in best.prediction.parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa, lanes, registers", [("avx2", 8, 16), ("portable", 4, 16)])
 def test_other_instruction_sets(isa, lanes, registers):
     machine = replace(MACHINE, isa=isa, lanes=lanes, registers=registers)

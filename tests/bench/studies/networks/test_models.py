@@ -118,6 +118,7 @@ def test_a_batch_is_for_networks_by_name(tmp_path, capsys, monkeypatch):
     assert shown == [("resnet50-b4", path)]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_no_model_is_one_sentence(tmp_path, capsys):
     (tmp_path / "bad.onnx").write_text("garbage")
     assert main(["--models", str(tmp_path / "bad.onnx")]) == 1

@@ -54,6 +54,7 @@ def called(text, dtype, x, outputs=()):
     return kernel(x.view(np.uint16) if dtype == "bf16" else x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("between", NUMPY)
 def test_a_map_has_its_dtype(between, place):

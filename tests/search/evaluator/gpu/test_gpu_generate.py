@@ -97,6 +97,7 @@ def test_generate_refuses(wrong, raised, message):
         generate_conv(**dict(c=8, h=9, w=9, k=16, r=3, s=3) | wrong)
 
 
+@pytest.mark.slow
 def test_a_cpu_search_loads_nothing_of_the_gpu():
     program = (
         "import sys; import search.commands.products, search.flow.generate, search.flow.programs, search.conv;"

@@ -45,6 +45,7 @@ def check(seed: int) -> None:
             np.testing.assert_array_equal(found[array.name], expected, err_msg=f"{program.program}")
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(st.integers(0, 2**32))
 def test_loops_give_the_definition(seed):
