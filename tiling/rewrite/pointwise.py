@@ -6,9 +6,9 @@ The weights are broadcast. They come packed, in micropanels of as many k as a re
 read where they lie, unless S(x) packs them (`panels`).
 """
 
-# Where channels come before pixels, neighbours in memory are pixels. So a plain load of x
-# gives a vector of pixels, and a plain store of y takes one. A conv2d has vectors along k: it reads such an x a number
-# of each channel at a time, from as many lines as there are channels, and transposes every register tile it stores.
+# Where channels come before pixels, neighbours in memory are pixels. So a plain load of x gives a vector of pixels, and
+# a plain store of y takes one. A conv2d has vectors along k: it reads such an x a number of each channel at a time,
+# from as many lines as there are channels, and transposes every register tile it stores.
 
 from __future__ import annotations
 
