@@ -12,6 +12,7 @@ In this folder, and in its rooms:
     canonical    a problem as text
     machine      the machine that a scheme runs on, and the timings taken on it
     choices      names to choose from, as a sentence lists them
+    durations    times as readers see them
     arguments    the error for an array that a kernel cannot take
     expression   sums and products as C text, for emitters and task maps
     dtypes/      the formats of numbers, and the dtypes of products: two tables

@@ -10,7 +10,8 @@ import jinja2
 from bench.report.plots import Picture
 from bench.report.results import MODEL, OURS, Conditions, Contender, LayerResult
 from bench.report.sections import Section, layer_name
-from bench.report.summary import Total, facts, incomplete, milliseconds, summary, totals
+from bench.report.summary import Total, facts, incomplete, summary, totals
+from tiling.durations import milliseconds
 
 TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),

@@ -8,8 +8,9 @@ from pathlib import Path
 from bench.report.files import ReportError, reported, write
 from bench.report.results import MODEL, Conditions, LayerResult
 from bench.report.sections import Section, layer_name
-from bench.report.summary import facts, geometric_mean, incomplete, milliseconds, padding, ratios, summary
+from bench.report.summary import facts, geometric_mean, incomplete, padding, ratios, summary
 from bench.report.words import WORDS
+from tiling.durations import milliseconds
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bench.report.results import MODEL, OURS, Conditions, LayerResult
 from bench.report.sections import Section, layer_name
 from bench.report.words import WORDS
+from tiling.durations import milliseconds
 
 
 @dataclass(frozen=True)
@@ -171,12 +172,6 @@ def _skipped(results: Sequence[LayerResult]) -> list[str]:
     for why, layer in found:
         layers.setdefault(why, []).append(layer)
     return [f"{peer} skipped {', '.join(names)}: {why.rstrip('.')}." for (peer, why), names in layers.items()]
-
-
-def milliseconds(seconds: float) -> str:
-    """Milliseconds with three digits, and all digits before the point."""
-    value = 1e3 * seconds
-    return f"{value:.0f}" if value >= 100 else f"{value:#.3g}"
 
 
 def _by_reason(missing: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

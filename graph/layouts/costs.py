@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tiling.durations import milliseconds
 from tiling.problem import Problem
 from tiling.program.infer import Sized
 from tiling.program.rewrite.axes import is_copy
@@ -60,12 +61,4 @@ class Costs:
 
     def told(self, work: Work, seconds: float) -> str:
         """Seconds for readers."""
-        return f"{milliseconds(seconds)} {'predicted' if self.known(work) is None else 'measured'}"
-
-
-def milliseconds(seconds: float) -> str:
-    """A time of a step or of their sum, with three digits, and all before the point."""
-    value = 1e3 * seconds
-    if value < 1e-3:
-        return "less than 0.001 ms"
-    return f"{value:.3g} ms" if value < 100 else f"{value:.0f} ms"
+        return f"{milliseconds(seconds)} ms {'predicted' if self.known(work) is None else 'measured'}"

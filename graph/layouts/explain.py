@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from graph.layouts.choice import cut_of, moving, priced
-from graph.layouts.costs import Costs, milliseconds
+from graph.layouts.costs import Costs
 from graph.layouts.cut import NEVER
 from graph.layouts.images import LAYOUT, is_free
 from graph.model.language import Model, Step
+from tiling.durations import milliseconds
 from tiling.operators import in_layout
 from tiling.problem import Problem
 from tiling.program.infer import Sized
@@ -66,8 +67,8 @@ def _reason(graph: Model, last: frozenset[int], costs: Costs, number: int) -> st
     if more >= NEVER / 2:
         return f"it keeps {kept}, since the file sees what it reads in another shape"
     if more > 0:
-        return f"it keeps {kept}: with {other} all steps and conversions would take {milliseconds(more)} more"
+        return f"it keeps {kept}: with {other} all steps and conversions would take {milliseconds(more)} ms more"
     return (
-        f"it keeps {kept}: with {other} all steps would take {milliseconds(-more)} less by these times, but the last "
-        "word is the whole model's time, and a search that ended early may not have come to it"
+        f"it keeps {kept}: with {other} all steps would take {milliseconds(-more)} ms less by these times, but the "
+        "last word is the whole model's time, and a search that ended early may not have come to it"
     )

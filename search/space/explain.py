@@ -8,6 +8,7 @@ from search.cost.cache_conflicts import whole
 from search.cost.predict import Prediction
 from search.space.space import Candidate
 from tiling.arrays.access import access_of
+from tiling.durations import microseconds
 from tiling.machine import Machine
 from tiling.rewrite.copies.strips import copies_flat_pixels, strip_of
 from tiling.rewrite.dot_groups import copies, dot_group_of, numbers_per_lane, padded_window, points_of
@@ -134,11 +135,6 @@ def _row(name: str, prediction: Prediction, flops: int) -> list[str]:
     for moved, seconds in zip(prediction.traffic, prediction.movement):
         cells += [f"{moved.total / 1e6:.2f} MB", microseconds(seconds)]
     return [*cells, prediction.bottleneck]
-
-
-def microseconds(seconds: float) -> str:
-    """A time as a cell of the table."""
-    return f"{seconds * 1e6:.1f} µs" if seconds >= 1e-6 else f"{seconds * 1e6:.2g} µs"
 
 
 def aligned(rows: list[list[str]]) -> list[str]:

@@ -15,8 +15,9 @@ from microkernels.scores.catalog import Catalog
 from search.cost.cache_conflicts import geometry
 from search.cost.costs import COSTS
 from search.cost.predict import Predictor
-from search.space.explain import aligned, microseconds
+from search.space.explain import aligned
 from search.space.space import candidates, trusted
+from tiling.durations import microseconds
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.rewrite.winograd.algorithm import Matrix, Winograd, product_problem, tile_grid, transforms

@@ -11,10 +11,11 @@ from cpu.runtime.version import VERSION
 from microkernels.tile.isa import isa_named, lacking
 from search.evaluator.interface.protocol import Details
 from search.space.candidates import Knowledge, predicted
-from search.space.explain import RUNNERS_UP, explain, microseconds
+from search.space.explain import RUNNERS_UP, explain
 from search.space.winograd import WinogradCandidate, explain_winograd
 from search.tuner.measured import AnyScheme
 from search.tuner.target import Target
+from tiling.durations import microseconds
 from tiling.machine import Machine
 from tiling.rewrite.winograd.algorithm import Winograd
 

@@ -13,8 +13,9 @@ from gpu.model.devices import Device
 from gpu.model.predict import Prediction
 from gpu.runtime.compiler.compile import Cubin
 from search.evaluator.interface.protocol import Details
-from search.space.explain import aligned, microseconds
+from search.space.explain import aligned
 from search.tuner.target import Target
+from tiling.durations import microseconds
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, Unroll
 
