@@ -53,4 +53,4 @@ def test_only_two_measured_works_tell_how_much_longer_one_takes():
 def test_it_is_told_what_is_measured():
     known = costs(moved=2e-3)
     assert known.told(MOVED, known.of(MOVED, 1.0)) == "2.00 ms measured"
-    assert known.told(BACK, known.of(BACK, 1e-3)) == "1 ms predicted"
+    assert known.told(BACK, known.of(BACK, 1e-3)) == "1.00 ms predicted"
