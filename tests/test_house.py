@@ -267,6 +267,7 @@ def test_the_language_needs_the_standard_library_only():
         "points",
         "asynchronous",
         "lanes",
+        "iterations",
         "together",
         "interpret",
         "functions",

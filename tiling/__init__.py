@@ -1,5 +1,5 @@
 """The language of Tilewright: what to compute, and how it is tiled. Pure data, by the standard library alone; only what
-runs loops (`loops/meaning/`) needs NumPy.
+runs loops (`loops/meaning/`, `loops/interpreter/`) needs NumPy.
 
 In this folder, and in its rooms:
 

@@ -1,7 +1,7 @@
 """The loop language: what a kernel does, as small immutable nodes.
 
 A kernel begins as plain loops over scalars (`tiling.loops.lowering.lower`). Passes refine it, loops to loops; a back
-end prints the last form. `tiling.loops.meaning.interpret` runs any form, `tiling.loops.listing` prints any form for
+end prints the last form. `tiling.loops.interpreter.interpret` runs any form, `tiling.loops.listing` prints any form for
 readers.
 """
 

@@ -11,10 +11,10 @@ from cpu.codegen import cursors
 from cpu.runtime.compiler.library import load
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address
 from tiling.loops.machines import Advance, Aim, Cursors
-from tiling.loops.meaning.interpret import interpret
 
 FLOATS = 100  # more than six lines, and the last one in part
 ADVANCES = 9

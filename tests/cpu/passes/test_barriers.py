@@ -21,6 +21,7 @@ from tests.support.programs.programs import inputs_of, interpreted
 from tiling.epilogue import fused
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant, variable
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
     THREADS,
@@ -40,7 +41,6 @@ from tiling.loops.language import (
     Store,
     View,
 )
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.meaning.workers import Race
 from tiling.loops.walk import walk

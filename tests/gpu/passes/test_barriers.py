@@ -19,9 +19,9 @@ from tests.support.programs.programs import inputs_of
 from tests.support.programs.programs import interpreted as interpreted_program
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant, variable
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Alloc, Barrier, Do, For, Invoke, Load, Store
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.workers import Race
 from tiling.loops.walk import walk, with_blocks
 

@@ -8,9 +8,9 @@ import pytest
 from gpu.passes.matrices.instructions import WORDS, get_matrices, mma
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, applied, constant
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Do, Invoke
-from tiling.loops.meaning.interpret import interpret
 
 
 def bits(matrix, dtype):

@@ -21,10 +21,10 @@ from microkernels.tile.isa import isa_named
 from microkernels.tile.lanes import exchange_definitions, lanes_definition, own_definitions
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, constant
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Do, Immediate, Invoke, Load, Mask, Number, Store
 from tiling.loops.meaning.functions import fma
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 
 ROWS = [

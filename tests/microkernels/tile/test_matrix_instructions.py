@@ -17,10 +17,10 @@ from tests.cpu.codegen.conftest import row  # noqa: F401  the fixture of rows wi
 from tests.support.kernels.matrix_cases import ISA
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Alloc, Do, Invoke
 from tiling.loops.machines import Shape, Tiles
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 
 ROWS, WORDS, LANES, APART = 5, 3, 16, 7

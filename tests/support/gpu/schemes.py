@@ -19,8 +19,8 @@ from gpu.passes.warpgroups.kinds import has_clusters
 from gpu.twin.launch import TwinError, run_on_twin
 from tests.support.gpu.cases import integers
 from tiling.epilogue import fused
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.problem import Problem

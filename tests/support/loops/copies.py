@@ -22,8 +22,8 @@ from tests.support.kernels import random_cases
 from tests.support.loops.loops import of_numbers, placed, result
 from tests.support.loops.passes import by_loops, same_meaning
 from tiling.arrays.access import access_of
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 from tiling.rewrite.copies.lower import CopyOfX, copy_of_x
 from tiling.rewrite.dot_groups import scheme_in_dot_groups

@@ -11,10 +11,10 @@ import numpy as np
 from tiling.arrays.flat_pixels import passes_gaps
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import Barrier, Body, Inside, Statement
 from tiling.loops.lowering.arrays import arrays as arrays_of
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 from tiling.loops.meaning.prefetches import Prefetched
 from tiling.loops.rewrite import conditions_of

@@ -22,10 +22,10 @@ from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import passes_gaps
 from tiling.dtypes.products import LANE_BYTES, OUTPUT_BYTES, OUTPUT_DTYPES
 from tiling.loops.buffer import Buffer
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Body, Do, For, If, Inside, Invoke, Let, Load, Set, Store
 from tiling.loops.meaning.functions import FUNCTIONS
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 from tiling.loops.rewrite import instructions_in, parts_of, places
 from tiling.loops.walk import inside, walk

@@ -13,8 +13,8 @@ from cpu.passes.order import PACK_WEIGHTS, SHARE_THREADS
 from microkernels.tile.isa import ISAS
 from tests.support.kernels import random_cases
 from tests.support.loops.passes import by_loops, same_meaning
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.passes import LOWER
 from tiling.rewrite.winograd.algorithm import Winograd, tile_grid, transforms
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Do, Instruction, Invoke, Load, Operand, Store
-from tiling.loops.meaning.interpret import interpret
 
 Arrays = dict[str, np.ndarray]
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from cpu.passes.forms import program_forms
 from microkernels.tile.isa import AVX512F
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.listing import listing
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 from tiling.program.functions import FUNCTIONS
 from tiling.program.infer import Sized, sized

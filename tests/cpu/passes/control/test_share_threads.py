@@ -19,9 +19,9 @@ from microkernels.tile.isa import AVX2, ISAS
 from tests.support.programs.programs import after, inputs_of, interpreted
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant, variable
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel, Scratch
 from tiling.loops.language import THREAD, Alloc, Barrier, For, If, Load, Store
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.walk import walk
 from tiling.operators import conv2d

@@ -14,9 +14,9 @@ from microkernels.tile.isa import ISAS
 from tests.support.kernels.cases import CASES
 from tests.support.loops.passes import pack_loops
 from tiling.loops.index import variable
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Block, Do, Flag, If, Inside, Let, Load, SetFlag, StagedPart, Store, Team
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.rewrite import places
 from tiling.loops.walk import buffers, walk

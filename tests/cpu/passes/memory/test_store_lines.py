@@ -19,9 +19,9 @@ from tests.support.kernels.low_precision_cases import ISA
 from tiling.arrays.access import access_of
 from tiling.epilogue import fused
 from tiling.loops.index import ZERO, constant
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import Address, Do, Flag, If, Invoke, Register
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import NUMPY
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.dot_groups import scheme_in_dot_groups

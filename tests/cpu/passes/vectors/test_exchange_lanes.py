@@ -18,10 +18,10 @@ from tests.support.loops.loops import inputs, result
 from tests.support.loops.passes import around, forms_by_name, instructions, pack_loops, packed, packed_forms
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, applied, constant, variable
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Block, Do, Immediate, Invoke, Let, Register
 from tiling.loops.machines import Fence
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.passes import LOWER
 from tiling.loops.rewrite import places

@@ -14,10 +14,10 @@ from tests.support.loops.loops import inputs, result, statements
 from tests.support.loops.passes import PACKING, around, forms_by_name, instructions, packed
 from tiling.epilogue import fused
 from tiling.loops.buffer import Buffer
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Do, For, Load, Mask, Store
 from tiling.loops.listing import listing
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import Fault
 from tiling.operators import conv2d
 

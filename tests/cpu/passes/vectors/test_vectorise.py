@@ -14,9 +14,9 @@ from tests.support.loops.passes import SAME, TILES, around, instructions
 from tiling.epilogue import fused
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant, variable
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, For, If, Inside, Load, Mask, Number, Statement, Store
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.rewrite import parts_of
 from tiling.operators import conv2d, matmul
 

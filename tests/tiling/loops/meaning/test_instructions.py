@@ -10,11 +10,11 @@ import pytest
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.isa import EVERY_ISA
 from tiling.loops.index import LANE, ZERO, applied, constant
+from tiling.loops.interpreter import interpret
+from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import Address, Apply, For, Instruction, Invoke, Load, Number, Register, Store
-from tiling.loops.meaning import interpret
-from tiling.loops.meaning.known import Lanes, lanes_of
+from tiling.loops.meaning.instructions import Lanes, lanes_of
 from tiling.loops.meaning.memory import NUMPY, Fault, complete
-from tiling.loops.meaning.scope import Scope
 from tiling.loops.rewrite import parts_of
 
 LANES, ONE = 4, constant(1)

@@ -7,10 +7,10 @@ import pytest
 
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, constant, variable
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import Address, Alloc, Call, For, Prefetch, View
 from tiling.loops.machines import Advance, Aim, Cursors
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import Fault
 from tiling.loops.meaning.prefetches import Prefetched
 

@@ -9,6 +9,7 @@ import pytest
 
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     THREAD,
@@ -26,7 +27,6 @@ from tiling.loops.language import (
     Store,
 )
 from tiling.loops.machines import Take
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.workers import Race
 
 THREAD_, WARP = variable("t"), variable("w")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from cpu.reference.programs import evaluate, rounded
 from tests.support.programs.programs import SOFTMAX, inputs_of, numbers, random_program, stored
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.language import Alloc, Choose, For
 from tiling.loops.listing import listing
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
 from tiling.program.infer import Sized, sized

@@ -7,9 +7,9 @@ import pytest
 
 from cpu.passes.memory.copy_runs import copy_runs
 from tests.support.loops.loops import statements
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Do, For, Store
-from tiling.loops.meaning.interpret import interpret
 from tiling.operators import conv2d, matmul
 from tiling.rewrite.copies.im2col import Im2col, lower_copy
 from tiling.rewrite.copies.plan import ALIGNED, plan_copy

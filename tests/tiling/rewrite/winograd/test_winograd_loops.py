@@ -12,8 +12,8 @@ from microkernels.tile.isa import ISAS
 from tests.support.kernels.winograd_cases import text_of
 from tests.support.loops.winograd_loops import check, small, transformed
 from tiling.epilogue import fused
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.language import Call, For
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.walk import walk as walked
 from tiling.operators import conv2d
 from tiling.rewrite.winograd.algorithm import transforms

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from tiling.loops.index import Index
+from tiling.loops.interpreter.asynchronous import ASYNCHRONOUS
+from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import (
     Address,
     Alloc,
@@ -47,12 +49,11 @@ from tiling.loops.language import (
     Value,
     View,
 )
-from tiling.loops.meaning.asynchronous import ASYNCHRONOUS
 from tiling.loops.meaning.functions import FUNCTIONS
-from tiling.loops.meaning.known import FEW, SIDE_BY_SIDE, threads_of
 from tiling.loops.meaning.memory import NUMPY, Array, Given, undefined
-from tiling.loops.meaning.scope import Scope
+from tiling.loops.meaning.nests import FEW
 from tiling.loops.meaning.slices import InTurn
+from tiling.loops.meaning.threads import SIDE_BY_SIDE, threads_of
 from tiling.loops.meaning.workers import Race, Worker, Workers
 
 

@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 from tests.support.loops.histories import history
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, Index, applied, constant, variable
+from tiling.loops.interpreter import interpret
+from tiling.loops.interpreter.scope import Scope
+from tiling.loops.interpreter.together import together
 from tiling.loops.language import (
     Address,
     Alloc,
@@ -41,10 +44,7 @@ from tiling.loops.language import (
     View,
 )
 from tiling.loops.machines import Await, Commit
-from tiling.loops.meaning import interpret
 from tiling.loops.meaning.memory import Fault, complete
-from tiling.loops.meaning.scope import Scope
-from tiling.loops.meaning.together import together
 from tiling.loops.meaning.workers import Mbarrier, Memory, Race, Workers
 
 THREADS = 12

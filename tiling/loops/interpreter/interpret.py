@@ -16,6 +16,13 @@ from functools import partial
 
 import numpy as np
 
+from tiling.loops.interpreter.asynchronous import ASYNCHRONOUS
+from tiling.loops.interpreter.buffers import BUFFERS
+from tiling.loops.interpreter.iterations import at_once
+from tiling.loops.interpreter.lanes import read_all, side_by_side, write_all
+from tiling.loops.interpreter.roles import beside
+from tiling.loops.interpreter.scope import Copies, Scope
+from tiling.loops.interpreter.together import together
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     THREAD,
@@ -53,17 +60,12 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.loops.machines import Beside, Fence, Shape, Tiles
-from tiling.loops.meaning.asynchronous import ASYNCHRONOUS
-from tiling.loops.meaning.buffers import BUFFERS
 from tiling.loops.meaning.functions import FUNCTIONS
-from tiling.loops.meaning.known import ALONE, Vectors, lanes_of
-from tiling.loops.meaning.lanes import at_once, read_all, side_by_side, write_all
+from tiling.loops.meaning.instructions import Vectors, lanes_of
 from tiling.loops.meaning.memory import NUMPY, Fault, Given, by_lane, complete, read_only, undefined
+from tiling.loops.meaning.nests import ALONE
 from tiling.loops.meaning.prefetches import Prefetched, Prefetches
-from tiling.loops.meaning.roles import beside
-from tiling.loops.meaning.scope import Copies, Scope
 from tiling.loops.meaning.slices import Operands
-from tiling.loops.meaning.together import together
 from tiling.loops.meaning.workers import Memory, Workers
 from tiling.loops.walk import walk
 

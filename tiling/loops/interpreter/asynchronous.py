@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import Address, Prefetch
 from tiling.loops.machines import (
     Advance,
@@ -26,7 +27,6 @@ from tiling.loops.machines import (
 )
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.memory import Array, Indices
-from tiling.loops.meaning.scope import Scope
 from tiling.loops.meaning.workers import Mbarrier
 
 CHUNK = 16  # bytes

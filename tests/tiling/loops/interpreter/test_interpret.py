@@ -8,6 +8,7 @@ import pytest
 from tests.support.loops.loops import indices
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, constant, variable
+from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
     Address,
@@ -36,7 +37,6 @@ from tiling.loops.language import (
     View,
 )
 from tiling.loops.machines import Commit, Copy, Shape, Tiles, Wait
-from tiling.loops.meaning.interpret import interpret
 from tiling.loops.meaning.memory import Fault
 
 AT, OTHER = variable("i"), variable("j")

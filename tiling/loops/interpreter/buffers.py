@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import THREAD, Alloc, Move, Seen, View
 from tiling.loops.machines import Take
 from tiling.loops.meaning.memory import NUMPY, Fault, undefined
-from tiling.loops.meaning.scope import Scope
 from tiling.loops.meaning.workers import Memory
 
 

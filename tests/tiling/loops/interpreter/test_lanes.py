@@ -12,10 +12,10 @@ from microkernels.tile.isa import EVERY_ISA
 from tests.support.loops.histories import history
 from tiling.dtypes.products import WORD
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
+from tiling.loops.interpreter import interpret
+from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import Apply, Choose, For, If, Inside, Instruction, Load, Number, Statement, Store, Value
-from tiling.loops.meaning import interpret
 from tiling.loops.meaning.memory import NUMPY, Array, Fault, complete, undefined
-from tiling.loops.meaning.scope import Scope
 from tiling.loops.meaning.workers import Memory, Race, Workers
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk

@@ -9,10 +9,12 @@ from tiling.loops.index import Index
 from tiling.loops.kernel import Function
 from tiling.loops.language import Aligned, Condition, Inside, Load, Store
 from tiling.loops.machines import StoreBox
-from tiling.loops.meaning.known import Lanes, Nest, Threads
+from tiling.loops.meaning.instructions import Lanes
 from tiling.loops.meaning.memory import Array, Given
+from tiling.loops.meaning.nests import Nest
 from tiling.loops.meaning.prefetches import Prefetches
 from tiling.loops.meaning.slices import Slice, Sliced
+from tiling.loops.meaning.threads import Threads
 from tiling.loops.meaning.workers import Workers
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from tiling.loops.index import LANE, Index
+from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import Apply, Choose, Condition, Inside, Load, Number, Position, Register, Value
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.memory import NUMPY, Array, ByLane, Given
-from tiling.loops.meaning.scope import Scope
 from tiling.loops.meaning.slices import InTurn
 from tiling.loops.meaning.workers import Race
 

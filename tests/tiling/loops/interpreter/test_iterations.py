@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from tests.support.loops.histories import history
 from tests.support.loops.indices import combined
 from tiling.loops.index import Index, applied, constant, variable
+from tiling.loops.interpreter import interpret
+from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import Apply, Body, Choose, Condition, For, If, Inside, Load, Number, Position, Store, Value
-from tiling.loops.meaning import interpret
 from tiling.loops.meaning.functions import FUNCTIONS
 from tiling.loops.meaning.memory import Fault, by_lane, complete, undefined
-from tiling.loops.meaning.scope import Scope
 from tiling.loops.meaning.workers import Memory, Race, Workers
 
 ROW, COLUMN, DEEP = map(variable, "ijk")

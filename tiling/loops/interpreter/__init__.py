@@ -1,0 +1,14 @@
+"""Runs loops of any form: slow, plain, and independent of every pass.
+
+Read in this order:
+
+    scope         what names stand for at a place of a kernel
+    points        values and places in many iterations at once
+    buffers       makes buffers, and sees them from elsewhere
+    asynchronous  copies, mbarriers and prefetches, whose effect comes later
+    roles         two roles of warps, side by side
+    lanes         runs the lanes of a vector at once
+    iterations    runs the iterations of a nest at once
+    together      runs what all threads of a loop do at once
+    interpret     runs loops
+"""
