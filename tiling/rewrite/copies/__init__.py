@@ -1,5 +1,8 @@
 """The copies of x: which one a kernel makes, and each as plain loops.
 
+A *word* has 32 bits, a lane of a vector: one number of f32, or the dot group of an instruction on vectors. A *block* is
+a run of words: the dot group of a matrix instruction, or the vector that a transposition takes at once.
+
 Read in this order:
 
     plan        which copy of x a kernel makes
