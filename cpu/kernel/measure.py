@@ -9,8 +9,9 @@ from typing import ParamSpec, TypedDict, TypeVar
 import numpy as np
 
 from cpu.codegen.arrays import stored
+from cpu.codegen.emit import emit
 from cpu.kernel.arguments import aligned
-from cpu.kernel.callable import SAMPLE_SECONDS, Kernel, build, quietly
+from cpu.kernel.callable import SAMPLE_SECONDS, Kernel, build, emitted, quietly
 from cpu.reference.oracle import error_bound, exact_bound, integers, part_written, reals, reference, wrong
 from cpu.reference.winograd import winograd_bound, winograd_integers
 from cpu.runtime.machine.host import MachineError
@@ -25,6 +26,9 @@ from tiling.rewrite.winograd.algorithm import TAPS, Winograd
 from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse
 from tiling.text.shapes import problem_of
+
+# A search measures its best schemes several times, for 60 to 120 ms each. To emit one takes some 30 ms, for its passes.
+_written = lru_cache(maxsize=64)(emit)
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -81,8 +85,7 @@ def scheme(
     kernel must first compute small integers exactly: else raises WrongResult. cache: "warm", or "cold", where every
     call finds all arrays in memory.
     """
-    problem = problem_of(op, shape)
-    kernel = build(parse(problem, scheme), isa_named(isa), threads, stream)
+    kernel = _built(problem_of(op, shape), scheme, isa, threads, stream)
     return _timed(kernel, *check_exact(kernel), seconds=seconds, threads=threads, cache=cache)
 
 
@@ -104,7 +107,7 @@ def verdict(
     Raises WrongResult if integers are not exact or an error exceeds the bound of a float32 sum.
     """
     problem = problem_of(op, shape)
-    kernel = build(parse(problem, scheme), isa_named(isa), threads, stream)
+    kernel = _built(problem, scheme, isa, threads, stream)
     x, packed, out, *arrays = check_exact(kernel)
     inputs = reals(problem, seed)
     y = kernel(*stored(problem, inputs))
@@ -152,7 +155,12 @@ def compiled(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream
 
     cache: how it will be measured, which does not change it.
     """
-    build(parse(problem_of(op, shape), scheme), isa_named(isa), threads, stream)
+    _built(problem_of(op, shape), scheme, isa, threads, stream)
+
+
+def _built(problem: Problem, scheme: str, isa: str, threads: int, stream: bool) -> Kernel:
+    parsed = parse(problem, scheme)
+    return Kernel(parsed, emitted(parsed, isa_named(isa), threads, stream, _written))
 
 
 # Repetitions of a microkernel's measurement, each in memory of its own and beside its own peak. One repetition differs
