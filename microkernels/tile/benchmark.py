@@ -52,16 +52,14 @@ def benchmark_scheme(kernel: Microkernel, l1_bytes: int) -> Scheme:
     """
     matrix = isa_named(kernel.isa).matrix
     trip, taps = (BLOCKS, BLOCK_TAPS) if matrix else (LONGEST_TRIP, 1)
-    while not matrix and trip > 1 and not _stays(_problem(kernel, trip, taps), kernel, l1_bytes):
-        trip //= 2
-    if not matrix:
-        fitting = (
-            t
-            for t in range(_taps(kernel, trip, l1_bytes), 1, -1)
-            if _stays(_problem(kernel, trip, t), kernel, l1_bytes)
-        )
-        taps = next(fitting, 1)
     problem = _problem(kernel, trip, taps)
+    while not matrix and trip > 1 and not _stays(problem, kernel, l1_bytes):
+        trip //= 2
+        problem = _problem(kernel, trip, taps)
+    if not matrix:
+        wider = ((t, _problem(kernel, trip, t)) for t in range(_taps(kernel, trip, l1_bytes), 1, -1))
+        fitting = ((t, wide) for t, wide in wider if _stays(wide, kernel, l1_bytes))
+        taps, problem = next(fitting, (1, problem))
     unrolled = [Unroll(dim, extent) for dim, extent in (*kernel.rows, *kernel.unrolled)]
     if kernel.vectors > 1:
         unrolled.append(Unroll(problem.vector_dim, kernel.vectors))
