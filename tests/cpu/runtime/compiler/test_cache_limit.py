@@ -43,6 +43,11 @@ def test_the_entries_used_longest_ago_go_first(kernels):
     assert len(names(kernels)) == 1, "and is the only one left"
 
 
+def held(kernels: Path) -> int:
+    """The bytes of all files. `entries`, which makes an object of each, takes ten times as long."""
+    return sum(file.stat().st_size for file in os.scandir(kernels))
+
+
 @pytest.mark.slow
 def test_the_limit_holds_after_every_kernel_and_few_of_them_take_a_look(kernels, monkeypatch):
     keep_limit(20_000)
@@ -50,11 +55,11 @@ def test_the_limit_holds_after_every_kernel_and_few_of_them_take_a_look(kernels,
     monkeypatch.setattr(cache_files, "_entries", lambda folder: looks.append(folder) or look(folder))
     for number in range(300):
         kept(f"{number:064x}.so", "source", lambda path: b"x" * 60)
-        assert sum(entry.bytes for entry in look(kernels)) <= 20_000
+        assert held(kernels) <= 20_000
         assert number != 99 or len(looks) < 20
     filled(kernels, {"a": 0}, 2_000)  # as another process would
     kept(f"{300:064x}.so", "source", lambda path: b"x" * 60)
-    assert sum(entry.bytes for entry in look(kernels)) <= 20_000, "where there is no room, every kernel takes a look"
+    assert held(kernels) <= 20_000, "where there is no room, every kernel takes a look"
 
 
 def test_another_limit_is_held_at_once(kernels):
