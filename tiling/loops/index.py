@@ -117,11 +117,14 @@ class Index:
 
     def at(self, values: Mapping[str, int]) -> int:
         """The value where variables have these values."""
-        total = self.offset
+        total: int | None = self.offset or None
         for term, coefficient in self.terms:
-            # No `+=`: the values may be vectors of other shapes.
-            total = total + coefficient * (values[term] if isinstance(term, str) else _part_at(term, values))
-        return total
+            value = values[term] if isinstance(term, str) else _part_at(term, values)
+            if coefficient != 1:
+                value = coefficient * value
+            # No `+=`: the values may be vectors of other shapes. Nor + 0, which takes a vector as long as any sum.
+            total = value if total is None else total + value
+        return 0 if total is None else total
 
     def replaced(self, by: Mapping[str, Index]) -> Index:
         """The index with other indices in place of variables."""

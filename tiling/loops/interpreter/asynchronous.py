@@ -36,8 +36,9 @@ def _copy(statement: Copy, scope: Scope) -> None:
     source, target = _place(statement.source, scope).flat(), _place(statement.target, scope).flat()
     scope.copies.groups[-1].append((source if scope.all_hold(statement.conditions) else None, target, statement.count))
     # Its target changes from now on, for whoever looks.
-    for element in range(statement.count):
-        target.meet((element,))
+    if target.neighbours((0,), statement.count, writes=True) is None:
+        for element in range(statement.count):
+            target.meet((element,))
 
 
 def _commit(statement: Commit, scope: Scope) -> None:
@@ -50,6 +51,11 @@ def _wait(statement: Wait, scope: Scope) -> None:
     del groups[: len(complete)]
     for source, target, count in (each for group in complete for each in group):
         zero = target.elements.dtype.type(0)
+        here = source.neighbours((0,), count, writes=False) if source else slice(0)
+        there = target.neighbours((0,), count, writes=True) if here is not None else None
+        if here is not None and there is not None:
+            target.elements[there], target.written[there] = source.elements[here] if source else zero, True
+            continue
         for element in range(count):
             target.write((element,), source.read((element,)) if source else zero)
 

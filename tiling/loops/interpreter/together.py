@@ -183,6 +183,8 @@ def _names(scope: Scope, numbers: dict[str, np.ndarray]) -> _Names:
     return _Names(seen, scope.numbers | numbers, dict(scope.registers), frozenset(scope.raised))
 
 
+_NAMELESS = (Store, If, For, Do)  # these name nothing in the block that they are in
+
 # Elements by their numbers, the threads that touch them, and how many stores were run before.
 _Touched = tuple[Array, np.ndarray, np.ndarray, int]
 
@@ -226,7 +228,7 @@ class _Together:
         """Runs the statements of a block in some of the threads."""
         if not len(who):
             return
-        here = names.inner()
+        here = names if len(body) == 1 and isinstance(body[0], _NAMELESS) else names.inner()
         for statement in body:
             _RUN[type(statement)](self, statement, here, who)
 
@@ -254,7 +256,8 @@ class _Together:
         """The element of each of these threads."""
         seen = names.seen[node.buffer]
         places = self.places(seen, names.place(node.at), who, self.read)
-        if not seen.array.written[places].all():
+        written = seen.array.written[places]
+        if np.count_nonzero(written) < written.size:
             raise InTurn
         return seen.array.elements[places]
 
@@ -278,7 +281,7 @@ class _Together:
         places: tuple[Any, ...] = tuple([_of(start + number, who) for start, number in zip(seen.origin, at)])
         for each, extent in zip(places, shape):
             # One look at a vector: without a sign, a number below 0 is larger than any extent.
-            if not 0 <= (each.view(np.uint64).max() if isinstance(each, np.ndarray) else each) < extent:
+            if not 0 <= (np.maximum.reduce(each.view(np.uint64)) if isinstance(each, np.ndarray) else each) < extent:
                 raise InTurn
         if seen.own:
             return (who, *places)
@@ -318,7 +321,7 @@ class _Together:
         """Each runs the iterations of a loop in order; they may begin and end at other numbers."""
         start, stop, step = names.at(statement.start), names.at(statement.stop), statement.step
         here = names.inner()
-        while len(who := who[_of(np.broadcast_to(start < stop, self.count), who)]):
+        while len(who := _those(start < stop, who)):
             here.numbers[statement.name] = start
             self.run(statement.body, here, who)
             start = start + step
@@ -425,11 +428,11 @@ class _Together:
         try:
             for touched, writes in ((self.read, False), (self.written, True)):
                 by_array: dict[tuple[int, int, int], list[_Touched]] = {}
-                for each in touched:
-                    array = each[0]
+                for of_one in _by_array(touched):
+                    array = of_one[0][0]
                     if array.memory is not None and (self.group or self.workers.barriers):
                         known = array.address, array.elements.itemsize, id(array.memory)
-                        by_array.setdefault(known, []).append(each)
+                        by_array.setdefault(known, []).extend(of_one)
                 for met in by_array.values():
                     self.note_array(met, writes)
         except Race:
@@ -446,10 +449,10 @@ class _Together:
             return
         most = int(numbers.max()) + 1  # an array may be a part of another one that begins there
         who, numbers = np.divmod(np.unique(who * most + numbers), most)
-        starts = np.flatnonzero(np.diff(who, prepend=-1))
-        for thread, each in zip(who[starts].tolist(), np.split(numbers, starts[1:])):
+        starts = [0, *(np.flatnonzero(who[1:] != who[:-1]) + 1).tolist()]
+        for start, end, thread in zip(starts, [*starts[1:], len(who)], who[starts].tolist()):
             self.is_at_work(thread)
-            array.note(each, writes)
+            array.note(numbers[start:end], writes)
 
     def undo(self) -> None:
         """What was written is as it was before."""
@@ -462,16 +465,34 @@ def _of(each: Any, who: np.ndarray) -> Any:
     return each[who] if isinstance(each, np.ndarray) and each.ndim and len(each) > len(who) else each
 
 
+def _those(hold: Any, who: np.ndarray) -> np.ndarray:
+    """Those threads for which something holds: one answer for all of them, or one for each."""
+    if isinstance(hold, np.ndarray):
+        those: np.ndarray = who[_of(hold, who)]
+        return those
+    return who if hold else who[:0]
+
+
+def _by_array(touched: Iterable[_Touched]) -> Iterable[list[_Touched]]:
+    """What is touched, by array: there are few, and to ask one where it begins takes long."""
+    found: dict[int, list[_Touched]] = {}
+    for each in touched:
+        found.setdefault(id(each[0]), []).append(each)
+    return found.values()
+
+
 def _arrays(touched: Iterable[_Touched]) -> dict[tuple[int, int, int], np.ndarray]:
     """The arrays that are touched, by where they begin, the bytes of an element, and their length."""
-    return {(each.address, each.elements.itemsize, each.elements.size): each.elements for each, *_ in touched}
+    arrays = [of_one[0][0] for of_one in _by_array(touched)]
+    return {(each.address, each.elements.itemsize, each.elements.size): each.elements for each in arrays}
 
 
 def _addresses(touched: list[_Touched]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where in this machine's memory elements lie, which threads touch them, and how many stores were run before."""
     if not touched:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
-    places = [array.address + numbers * array.elements.itemsize for array, numbers, _, _ in touched]
+    begins = {id(of_one[0][0]): of_one[0][0].address for of_one in _by_array(touched)}
+    places = [begins[id(array)] + numbers * array.elements.itemsize for array, numbers, _, _ in touched]
     before = [np.full(len(who), stores) for _, _, who, stores in touched]
     return np.concatenate(places), np.concatenate([each[2] for each in touched]), np.concatenate(before)
 
