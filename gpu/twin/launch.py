@@ -14,7 +14,7 @@ from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.copies.tensor_map import TensorMap
 from gpu.codegen.loops.copier import copier
 from gpu.codegen.program import Program, Source
-from gpu.twin.layer import RUNNING, declared, load_behind_layer, text_of
+from gpu.twin.layer import RUNNING, declared, load_behind, text_of
 from tiling.dtypes.products import DTYPE_BYTES
 
 # Multiprocessors of the device that the twin emulates, chosen by the seed. Most of these numbers are so small that the
@@ -107,7 +107,7 @@ class Twin:
 
     @cached_property
     def _entry(self) -> Any:
-        return load_behind_layer(twin_text(self.program)).tilewright_twin
+        return load_behind(layer_for(self.program), twin_text(self.program)).tilewright_twin
 
 
 def run_on_twin(source: Source, *inputs: np.ndarray, seed: int = 0) -> Run:
@@ -125,15 +125,19 @@ def run_on_twin(source: Source, *inputs: np.ndarray, seed: int = 0) -> Run:
     return replace(run, output=from_bits(run.output, problem.output_dtype))
 
 
-def twin_text(program: Program, whole: bool = False) -> str:
-    """The C program that runs a kernel: the twin's device layer, the kernel's text, and an entry that launches it.
+def layer_for(program: Program, whole: bool = False) -> str:
+    """What a kernel's text needs of the twin's device layer before it.
 
     whole: with the bodies of the layer's functions, which are compiled apart otherwise.
     """
     parts = ("twin.h", *["twin_wgmma.h"] * program.uses_wgmma, *["twin_tma.h"] * program.uses_tma)
     parts += ("twin_split_k.h",) * program.shares_sums + ("twin_elements.h",) * program.elements
     layer = text_of(parts) if whole else declared(text_of(parts))
-    layer += text_of(("values.cuh",) * program.elements, "device")
+    return layer + text_of(("values.cuh",) * program.elements, "device") + "\n"
+
+
+def twin_text(program: Program) -> str:
+    """The C text of a kernel behind the layer: the kernel's own text, and an entry that launches it."""
     parameters = [f"(void *)arguments[{i}]" for i in range(program.arrays)]
     for i, tensor in enumerate(program.maps):
         parameters[tensor.array] = f"((tensor_map *)tensor_maps)[{i}]"
@@ -146,8 +150,7 @@ def twin_text(program: Program, whole: bool = False) -> str:
         )
         end = "    twin_split_k_end(report);\n"
     call = f"{program.symbol}({', '.join(parameters)})"
-    return f"""{layer}
-{program.text}
+    return f"""{program.text}
 static char **arguments;
 static void *tensor_maps;
 

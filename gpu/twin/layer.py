@@ -33,12 +33,12 @@ def declared(layer: str) -> str:
     return re.sub(r"^static ", "extern ", _FUNCTION.sub(r"\1\2;", layer), flags=re.MULTILINE)
 
 
-def load_behind_layer(text: str) -> ctypes.CDLL:
-    """Compiles and loads a text that begins with declarations of the layer. Raises as `cpu...library.load` does."""
+def load_behind(layer: str, text: str) -> ctypes.CDLL:
+    """Compiles and loads a text behind declarations of the layer. Raises as `cpu...library.load` does."""
     _load_layer()
     # Without contraction, sums of reals are the same on every machine. Sums of integers are exact either way. -O0 takes
     # two thirds of the time of -Og to compile, and nearly all of a run is spent in the layer.
-    return load(text, ("-O0", "-ffp-contract=off"), ctypes.CDLL)
+    return load(text, ("-O0", "-ffp-contract=off"), ctypes.CDLL, before=layer)
 
 
 @cache

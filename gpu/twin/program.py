@@ -15,7 +15,7 @@ from cpu.runtime.numbers import ELEMENTS
 from gpu.codegen.loops.functions import STORED
 from gpu.codegen.loops.launches import Launch, ProgramText
 from gpu.twin.launch import Report, TwinError, aligned
-from gpu.twin.layer import RUNNING, declared, load_behind_layer, text_of
+from gpu.twin.layer import RUNNING, declared, load_behind, text_of
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,15 @@ class ProgramTwin:
 
     @cached_property
     def _entry(self) -> Any:
-        return load_behind_layer(program_text(self.program)).tilewright_twin_program
+        layer = declared(text_of(("twin.h", "twin_elements.h"))) + text_of(("values.cuh",), "device") + "\n"
+        return load_behind(layer, program_text(self.program)).tilewright_twin_program
 
 
 def program_text(program: ProgramText) -> str:
-    """The C program that runs all launches: the twin's device layer, the kernels' text, and an entry."""
-    layer = declared(text_of(("twin.h", "twin_elements.h"))) + text_of(("values.cuh",), "device")
+    """The C text behind the twin's device layer that runs all launches: the kernels' text, and an entry."""
     bodies = "\n".join(_launch_text(program, launch, number) for number, launch in enumerate(program.launches))
     runs = "\n".join(_run_text(program, launch, number) for number, launch in enumerate(program.launches))
-    return f"""{layer}
-{program.text}
+    return f"""{program.text}
 static char **tilewright_arrays;
 static const long long *tilewright_numbers;
 static int *tilewright_outside;

@@ -6,7 +6,7 @@ Read in this order:
     cache_folder   the folder of compiled kernels: what lies there, its limit, builds under way
     cache          compiled kernels kept on disk, each compiled once
     cache_command  the command that shows, empties and limits the cache
-    headers        the header of intrinsics, read once for many kernels
+    headers        what many kernels begin with, read once for all of them
     loading        loads a shared object from bytes
     library        compiles C text once per machine
 """

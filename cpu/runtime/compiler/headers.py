@@ -1,4 +1,4 @@
-"""Precompiles the header of intrinsics once for many kernels: it is a hundred times as long as a kernel's text.
+"""Precompiles once what many kernels begin with: the header of intrinsics, or a text before their own.
 
 gcc takes `immintrin.h.gch` in place of `immintrin.h` if it was made by the same compiler with the same flags, and
 otherwise reads the header itself. So the text of a kernel and its machine code stay as they are.
@@ -14,16 +14,13 @@ import platform
 import re
 import shutil
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 
 from cpu.runtime.compiler.cache import entry_path, kept
 from cpu.runtime.compiler.cache_folder import HEADER, CacheError, kernel_folder, limit_bytes
 from cpu.runtime.compiler.toolchain import CompileError, Compiler, compile_header
 
-# gcc 12 on a Zen 4 reads immintrin.h for 0.22 s of the 0.26 s that a small kernel takes. Precompiled it costs 0.02 s,
-# and 0.55 s once for each set of flags.
-_SLOW = "immintrin.h"
-_INCLUDE = f"#include <{_SLOW}>\n"
 _FIRST_INCLUDE = re.compile(r"^#include <(.+)>", re.MULTILINE)
 # A precompiled header takes some 25 MB. It is not made where few of its size fit: it would push out the kernels.
 _ROOM_BYTES = 256 << 20
@@ -32,57 +29,78 @@ _ASKED: set[str] = set()
 _MAKING = threading.Lock()  # threads that compile side by side wait for one header, and do not make it each
 
 
-def precompiled(compiler: Compiler, source: str, flags: tuple[str, ...], openmp: bool, folder: Path) -> tuple[str, ...]:
-    """The flags with which `compiler` uses a precompiled header for `source`; none where that saves no time.
+@dataclass(frozen=True)
+class Header:
+    """A text that many sources begin with. flags: those by which gcc reads it, if it lies in a folder on its path."""
+
+    name: str
+    text: str
+    flags: tuple[str, ...] = ()
+
+
+# gcc 12 on a Zen 4 reads immintrin.h for 0.22 s of the 0.26 s that a small kernel takes. Precompiled it costs 0.02 s,
+# and 0.55 s once for each set of flags.
+INTRINSICS = Header("immintrin.h", "#include <immintrin.h>\n")
+
+
+def header_of(source: str) -> Header | None:
+    """The header that a source begins with, if it is slow to read."""
+    first = _FIRST_INCLUDE.search(source)
+    # gcc takes one such header, and only before the first declaration.
+    return INTRINSICS if first and first[1] == INTRINSICS.name else None
+
+
+def precompiled(
+    compiler: Compiler, header: Header | None, flags: tuple[str, ...], openmp: bool, folder: Path
+) -> tuple[str, ...]:
+    """The flags with which `compiler` uses a precompiled header; none where that saves no time.
 
     folder: a folder of this compilation's own; the header is linked into it.
     """
-    first = _FIRST_INCLUDE.search(source)
-    # gcc takes one such header, and only before the first declaration.
-    if compiler.kind != "gcc" or not first or first[1] != _SLOW:
+    if compiler.kind != "gcc" or header is None:
         return ()
     own = tuple(flag for flag in flags if flag not in ("-S", "-c"))
     try:
         if min(limit_bytes(), shutil.disk_usage(folder).free) < _ROOM_BYTES:
             return ()
         with _MAKING:
-            name = _name(compiler, own, openmp)
+            name = _name(compiler, header, own, openmp)
             if name not in _ASKED and not entry_path(name).exists():
                 _ASKED.add(name)
                 return ()
-            header = _header(compiler, own, openmp, kernel_folder())
-        if header is None:
+            ready = _header(compiler, header, own, openmp, kernel_folder())
+        if ready is None:
             return ()
-        os.link(header, folder / f"{_SLOW}.gch")
+        os.link(ready, folder / f"{header.name}.gch")
     except FileNotFoundError:  # a full cache has deleted it; the next time it is made again
         _header.cache_clear()
         return ()
     except OSError:  # no links here: the kernel's compilation reads the header itself
         return ()
-    return ("-I", str(folder))
+    return ("-I", str(folder), *header.flags)
 
 
 @functools.cache
-def _header(compiler: Compiler, flags: tuple[str, ...], openmp: bool, _: Path) -> Path | None:
+def _header(compiler: Compiler, header: Header, flags: tuple[str, ...], openmp: bool, _: Path) -> Path | None:
     """Where the header lies in the cache; None where it cannot be made, which is tried once in a process.
 
     Checking that it is whole takes as long as a compilation, so that is done once as well.
     """
 
     def make(path: Path) -> bytes:
-        compile_header(compiler, _INCLUDE, path, flags, openmp)
+        compile_header(compiler, header.text, path, flags, openmp)
         return path.read_bytes()
 
-    name = _name(compiler, flags, openmp)
+    name = _name(compiler, header, flags, openmp)
     try:
-        kept(name, _INCLUDE, make)
+        kept(name, header.text, make)
     except (CacheError, CompileError, OSError):
         return None  # the kernel's own compilation says what is wrong
     return entry_path(name)
 
 
-def _name(compiler: Compiler, flags: tuple[str, ...], openmp: bool) -> str:
+def _name(compiler: Compiler, header: Header, flags: tuple[str, ...], openmp: bool) -> str:
     """The header's name in the cache."""
     every = (*compiler.flags, *flags)
     identity = [platform.machine(), compiler.command, compiler.banner, every, openmp and compiler.openmp]
-    return hashlib.sha256(json.dumps([identity, _INCLUDE]).encode()).hexdigest() + HEADER
+    return hashlib.sha256(json.dumps([identity, header.text]).encode()).hexdigest() + HEADER

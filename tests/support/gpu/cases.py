@@ -11,7 +11,7 @@ from cpu.reference.oracle import reference
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.instructions import instruction_for
-from gpu.twin.launch import TwinError, run_on_twin, twin_text
+from gpu.twin.launch import TwinError, layer_for, run_on_twin, twin_text
 from tests.support.running.own_cache import shared_object
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse
@@ -70,8 +70,11 @@ def check_within_arrays(scheme):
     """Compiles a kernel's text with what a compiler sees of indices beyond an array, which would let it cut loops
     short.
     """
-    text = twin_text(emit_scheme(scheme), whole=True)
-    shared_object(text, ("-Werror=aggressive-loop-optimizations", "-Werror=array-bounds"))
+    source = emit_scheme(scheme)
+    shared_object(
+        layer_for(source, whole=True) + twin_text(source),
+        ("-Werror=aggressive-loop-optimizations", "-Werror=array-bounds"),
+    )
 
 
 def survives(source, seeds=range(4)):

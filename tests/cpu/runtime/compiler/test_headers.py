@@ -49,8 +49,7 @@ def short(monkeypatch) -> str:
     What becomes of a header is the same for both; that gcc takes `immintrin.h` itself is tested with that one.
     """
     include = "#include <xmmintrin.h>\n"
-    monkeypatch.setattr(headers, "_SLOW", "xmmintrin.h")
-    monkeypatch.setattr(headers, "_INCLUDE", include)
+    monkeypatch.setattr(headers, "INTRINSICS", headers.Header("xmmintrin.h", include))
     body = "_mm_storeu_ps(b, _mm_add_ps(_mm_loadu_ps(a), _mm_loadu_ps(b)));"
     return f"/* Adds. */\n{include}#include <stdint.h>\nvoid add(const float *a, float *b) {{ {body} }}\n"
 
@@ -63,7 +62,7 @@ def given(tmp_path, source, flags=FLAGS, compiler=None) -> tuple[str, ...]:
     """The flags that a compilation gets. Each call has a folder of its own, as each compilation."""
     folder = tmp_path / f"build-{len(list(tmp_path.iterdir()))}"
     folder.mkdir()
-    return headers.precompiled(compiler or find_compiler(), source, flags, False, folder)
+    return headers.precompiled(compiler or find_compiler(), headers.header_of(source), flags, False, folder)
 
 
 @pytest.mark.slow
@@ -101,6 +100,20 @@ def test_gcc_takes_it_and_the_machine_code_is_the_same(tried, monkeypatch):
     monkeypatch.setattr(library, "precompiled", lambda *_: ())
     assert compiled(SOURCE, STRICT) == with_header
     assert tried == ["header", "alone"] and kinds() == ".so"
+
+
+@pytest.mark.parametrize("flags", [("-O0",), ("-O3", "-ffp-contract=off")], ids=str)
+def test_a_text_before_sources_is_precompiled_and_changes_no_code(flags, tried):
+    before = "#include <math.h>\nstatic float twice(float x) { return 2 * fabsf(x); }\n"
+    source = "float of(float x) { return twice(x); }\n"
+    flags = (*flags, "-Winvalid-pch", "-Werror")
+    code = compiled(source, flags, before=before)
+    assert tried == ["header"] and kinds() == ".gch .so"
+    assert compiled(before + source, flags) == code and tried == ["header"]  # it is the same kernel
+    clear()
+    assert compiled(before + source, flags) == code and tried == ["header", "alone"] and kinds() == ".so"
+    with pytest.raises(ToolchainError, match="no_such_type"):
+        compiled(source + "no_such_type x;", flags, before=before)
 
 
 @pytest.mark.slow
