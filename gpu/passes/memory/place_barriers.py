@@ -16,7 +16,7 @@ A block takes a counter behind a barrier. Source: RAW and WAR barriers of Triton
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from gpu.passes.facts.reading import loads_of
 from gpu.passes.facts.rings import STAGE, are_apart, is_stage
@@ -95,7 +95,7 @@ class _Placing:
     """name: the variable that numbers the team's threads. buffers: what the launch writes to. copied: what asynchronous
     copies write to. bytes_: which bytes each shared buffer takes. boxed: those that the copy engine brings boxes to.
     left: every array in memory that a launch with a `Take` changes. There groups leave parts of sums for others, each
-    element once.
+    element once. known: the accesses of statements, by `id`, with each, so that no other one gets its identity.
     """
 
     name: str
@@ -105,6 +105,7 @@ class _Placing:
     boxed: frozenset[str]
     left: frozenset[str]
     bytes_: Mapping[str, tuple[int, int]]
+    known: dict[int, tuple[Statement, _Accesses]] = field(default_factory=dict, init=False, compare=False)
 
     def body(self, body: Body, before: _Accesses) -> tuple[Body, _Accesses]:
         """The block with barriers, and the accesses since the last barrier. before: the accesses before the block."""
@@ -133,13 +134,20 @@ class _Placing:
                 found.append(statement)
                 before = frozenset()
                 continue
-            now = frozenset(self.accesses(statement, ()))
+            now = self.touched(statement)
             if self.conflicts(before, now):
                 found.append(Barrier(KIND[self.name]))
                 before = frozenset()
             found.append(with_blocks(statement, self.of_roles) if isinstance(statement, Beside) else statement)
             before |= now
         return tuple(found), before
+
+    def touched(self, statement: Statement) -> _Accesses:
+        """Its accesses. A loop is gone through again and again, until all that comes before it is known."""
+        found = self.known.get(id(statement))
+        if found is None:
+            found = self.known[id(statement)] = statement, frozenset(self.accesses(statement, ()))
+        return found[1]
 
     def of_roles(self, body: Body) -> Body:
         """The block of a role. Mbarriers order its warps, so only the lanes of a warp have barriers."""
