@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpu.limits.multiprocessor import blocks_for_memory, blocks_for_registers
 from tiling.choices import meant
@@ -20,7 +20,7 @@ class Device:
     architecture: str
     multiprocessors: int
     clock: float
-    matrix_flops: dict[str, int]
+    matrix_flops: dict[str, int] = field(hash=False)
     shared_of_block: int
     shared_of_multiprocessor: int
     l2_bytes: int

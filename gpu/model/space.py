@@ -7,6 +7,7 @@ a problem it becomes a scheme. `limits` says which schemes fit a device.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import prod
 
@@ -227,6 +228,7 @@ def _idle_blocks(problem: Problem, schedule: Schedule) -> bool:
     return any(problem.extent(axis) <= (tiles - 1) * warps * tile for axis, tiles, warps, tile in sizes)
 
 
+@lru_cache(16)  # 0.1 s; who lists them to rank or to try them asks again for a report
 def candidates(problem: Problem, device: Device) -> tuple[Scheme, ...]:
     """The schedules that fit the problem and the device, each as one scheme.
 
