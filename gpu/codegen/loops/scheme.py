@@ -44,12 +44,12 @@ def emit_scheme(scheme: Scheme) -> Source:
     problem, symbol = scheme.problem, symbol_of(scheme.problem)
     matrices = isinstance(scheme.specifiers[-1], Matrix)
     blocks = blocks_of(loop, shared_bytes(loop), loads_points(scheme)) if matrices else 1
-    launch, lines = emit_launch(kernel, loop, symbol, blocks)
-    if launch.shared_bytes > MOST_SHARED:
+    if (needed := shared_bytes(loop)) > MOST_SHARED:
         raise SchemeError(
-            f"{scheme.text}: a block would have {launch.shared_bytes} bytes of shared memory, more than {MOST_SHARED}: "
+            f"{scheme.text}: a block would have {needed} bytes of shared memory, more than {MOST_SHARED}: "
             f"make what S(…) stages smaller"
         )
+    launch, lines = emit_launch(kernel, loop, symbol, blocks)
     text = "\n".join([*_heading(scheme, symbol), *lines, ""])
     grid = dict(kernel.numbers).get(LAUNCHED, launch.grid.offset)
     sizes = (grid, launch.threads, launch.shared_bytes, 3 + len(others))
