@@ -38,16 +38,16 @@ _MATRICES = "T(n,1)@block S(c) T(k,2) S(a) S(b)"
 _CASES = {
     "product": (matmul(m=16, n=32, k=12), _PRODUCT),
     "product in a ring": (
-        matmul(m=16, n=64, k=20),
-        "T(m,2)@block S(c) T(k,5) S(a, 2) S(b, 2) T(m,2)@lane T(n,8)@lane T(m,2)@lane U(k,4) U(m,2) U(n,8)",
+        matmul(m=16, n=64, k=12),
+        "T(m,2)@block S(c) T(k,3) S(a, 2) S(b, 2) T(m,2)@lane T(n,8)@lane T(m,2)@lane U(k,4) U(m,2) U(n,8)",
     ),
     "odd product in a ring": (
-        matmul(m=13, n=61, k=19, transpose_b=True),
-        "T(m,2)@block S(c) T(k,5) S(a, 4) S(b, 4) T(n,8)@lane T(m,4)@lane U(k,4) U(m,2) U(n,8)",
+        matmul(m=13, n=29, k=19, transpose_b=True),
+        "T(m,2)@block S(c) T(k,5) S(a, 4) S(b, 4) T(n,8)@lane T(m,4)@lane U(k,4) U(m,2) U(n,4)",
     ),
     "convolution in a ring": (
-        conv2d(n=1, c=8, h=3, w=8, k=32, r=3, s=3, padding=1),
-        "T(h,3)@block S(y) T(c,2) S(x, 2) S(w, 2) T(r,3) T(s,3) T(w,4)@lane T(k,8)@lane U(c,4) U(w,2) U(k,4)",
+        conv2d(n=1, c=4, h=3, w=8, k=16, r=3, s=3, padding=1),
+        "T(h,3)@block S(y) T(c,2) S(x, 2) S(w, 2) T(r,3) T(s,3) T(w,4)@lane T(k,8)@lane U(c,2) U(w,2) U(k,2)",
     ),
     "one input staged": (matmul(m=16, n=32, k=12), _PRODUCT.replace("S(b) ", "")),
     "nothing staged": (matmul(m=16, n=32, k=12), _PRODUCT.replace("S(a) S(b) ", "")),
