@@ -13,7 +13,7 @@ from typing import Any
 from bench.peers import PEERS
 from bench.run.targets.interface import Arena, Contender, Refused
 from bench.run.targets.table import TARGETS
-from cpu.kernel.measure import WrongResult
+from cpu.reference.oracle import WrongResult
 from tiling.machine import Timing
 
 

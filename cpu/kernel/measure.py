@@ -12,7 +12,7 @@ from cpu.codegen.arrays import stored
 from cpu.codegen.emit import emit
 from cpu.kernel.arguments import aligned
 from cpu.kernel.callable import SAMPLE_SECONDS, Kernel, build, emitted, quietly
-from cpu.reference.oracle import error_bound, exact_bound, integers, part_written, reals, reference, wrong
+from cpu.reference.oracle import WrongResult, error_bound, exact_bound, integers, part_written, reals, reference, wrong
 from cpu.reference.winograd import winograd_bound, winograd_integers
 from cpu.runtime.machine.host import MachineError
 from cpu.runtime.numbers import from_bits, to_bits
@@ -69,10 +69,6 @@ def _with_memory(measure: Callable[_Arguments, _Result]) -> Callable[_Arguments,
             ) from error
 
     return measured
-
-
-class WrongResult(RuntimeError):
-    """A kernel does not compute its problem. The message says how many outputs differ, and where the first one is."""
 
 
 @_with_memory

@@ -19,6 +19,11 @@ from tiling.problem import Problem
 from tiling.tensor import Tensor
 
 
+# Here and not in `cpu.kernel.measure`: a worker that measures on a GPU needs no more of the emitter, 0.3 s of imports.
+class WrongResult(RuntimeError):
+    """A kernel does not compute its problem. The message says how many outputs differ, and where the first one is."""
+
+
 def reference(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
     """The result of the problem's operator, in float64, in the shape of the part of y that is written.
 

@@ -12,8 +12,7 @@ from typing import Any  # CuPy has no types
 
 import numpy as np
 
-from cpu.kernel.measure import WrongResult
-from cpu.reference.oracle import error_bound, exact_bound, integers, reals, reference
+from cpu.reference.oracle import WrongResult, error_bound, exact_bound, integers, reals, reference
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.runtime.arrays import as_output, from_device, to_device
 from gpu.runtime.machine.compare import outside

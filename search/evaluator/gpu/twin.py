@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cpu.kernel.arguments import like
-from cpu.kernel.measure import WrongResult
+from cpu.reference.oracle import WrongResult
 from cpu.runtime.numbers import ELEMENTS, masked
 from cpu.runtime.processes.worker import CandidateError
 from gpu.codegen.loops.scheme import emit_scheme

@@ -22,8 +22,7 @@ from bench.run.batch import batched
 from bench.run.contest import contest
 from bench.run.layers import run_layer
 from bench.run.targets.table import TARGETS
-from cpu.kernel.measure import WrongResult
-from cpu.reference.oracle import reference
+from cpu.reference.oracle import WrongResult, reference
 from cpu.runtime.numbers import from_bits, to_bits
 from cpu.runtime.processes.worker import WorkerError
 from search.evaluator.gpu.cuda import cuda_backend

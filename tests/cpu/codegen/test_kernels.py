@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cpu.codegen.emit import emit
-from cpu.kernel.measure import WrongResult, check_exact
-from cpu.reference.oracle import error_bound, integers, reals, reference
+from cpu.kernel.measure import check_exact
+from cpu.reference.oracle import WrongResult, error_bound, integers, reals, reference
 from microkernels.tile.isa import ISAS
 from tests.support.kernels.cases import (
     CASES,

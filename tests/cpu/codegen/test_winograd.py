@@ -16,9 +16,9 @@ from bench.run.algorithms import computed_by
 from bench.run.contest import contest
 from cpu.codegen.emit import emit
 from cpu.kernel.callable import build
-from cpu.kernel.measure import WrongResult, bound_of, check_exact, exact_case
+from cpu.kernel.measure import bound_of, check_exact, exact_case
 from cpu.kernel.saved import load
-from cpu.reference.oracle import reals, reference
+from cpu.reference.oracle import WrongResult, reals, reference
 from cpu.reference.winograd import winograd_bound
 from microkernels.tile.isa import ISAS
 from search import generate_conv

@@ -9,8 +9,8 @@ from math import prod
 import numpy as np
 
 from cpu.kernel.callable import Kernel
-from cpu.kernel.measure import WrongResult, exact_case
-from cpu.reference.oracle import wrong
+from cpu.kernel.measure import exact_case
+from cpu.reference.oracle import WrongResult, wrong
 from cpu.runtime.numbers import ELEMENTS
 
 # Where an array lies between its two forbidden pages: it ends at the second, it starts after the first, or it starts

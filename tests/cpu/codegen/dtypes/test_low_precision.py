@@ -13,8 +13,8 @@ from cpu.codegen.arrays import stored
 from cpu.codegen.emit import emit
 from cpu.kernel import dlpack
 from cpu.kernel.callable import build
-from cpu.kernel.measure import WrongResult, check_exact, largest_error
-from cpu.reference.oracle import integers
+from cpu.kernel.measure import check_exact, largest_error
+from cpu.reference.oracle import WrongResult, integers
 from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import best_isa, isa_named
 from tests.support.kernels.assembly import assembly_of, spills_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cpu.kernel.measure import WrongResult
-from cpu.reference.oracle import reference
+from cpu.reference.oracle import WrongResult, reference
 from cpu.runtime.numbers import from_bits, to_bits
 from search.evaluator.gpu.check import exact_case, real_case, stepwise
 from search.tuner.dtypes import on_gpu

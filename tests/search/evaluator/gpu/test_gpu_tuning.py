@@ -9,7 +9,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from cpu.kernel.measure import WrongResult
+from cpu.reference.oracle import WrongResult
 from cpu.runtime.machine.host import MachineError
 from cpu.runtime.numbers import to_bits
 from cpu.runtime.processes.worker import WorkerError
