@@ -169,14 +169,20 @@ def test_a_remainder_of_the_lowest_whole_number_is_exact():
     assert found.tolist() == np.fmod(a.astype(np.int64), b).tolist()
 
 
-@pytest.mark.parametrize("low", [-INF, INF, NAN, MOST, -MOST, 0.0])
-@pytest.mark.parametrize("high", [-INF, INF, NAN, MOST, -MOST, 1.0])
-def test_bounds_of_clip_may_be_any_number(low, high):
+def test_bounds_of_clip_may_be_any_number():
+    """All of them in one model, which is compiled once."""
     x = np.array(SPECIAL, np.float32)
-    values = [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)]
-    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
-    held = [numpy_helper.from_array(np.float32(each), name) for name, each in (("low", low), ("high", high))]
-    graph = helper.make_graph([node("Clip", ["x", "low", "high"], ["y"])], "clip", values, outputs, held)
-    (found,) = compile_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)]))(x)
-    wanted = np.minimum(np.maximum(x, np.float32(low)), np.float32(high))
-    assert same(found, wanted, 0, 0).all()
+    lows, highs = (-INF, INF, NAN, MOST, -MOST, 0.0), (-INF, INF, NAN, MOST, -MOST, 1.0)
+    held = {f"low{n}": number for n, number in enumerate(lows)} | {f"high{n}": number for n, number in enumerate(highs)}
+    pairs = list(np.ndindex(len(lows), len(highs)))
+    graph = helper.make_graph(
+        [node("Clip", ["x", f"low{low}", f"high{high}"], [f"y{low}{high}"]) for low, high in pairs],
+        "clip",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [helper.make_tensor_value_info(f"y{low}{high}", TensorProto.FLOAT, None) for low, high in pairs],
+        [numpy_helper.from_array(np.float32(number), name) for name, number in held.items()],
+    )
+    compiled = compile_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)]))
+    for (low, high), found in zip(pairs, compiled(x), strict=True):
+        wanted = np.minimum(np.maximum(x, np.float32(lows[low])), np.float32(highs[high]))
+        assert same(found, wanted, 0, 0).all(), (lows[low], highs[high])
