@@ -156,6 +156,8 @@ def isolated_folders(tmp_path_factory, pytestconfig):
 
     The microkernels of portable C count as ranked: each process would measure all of them, for half a minute. A test
     that is about the ranking has a data folder of its own.
+
+    Some things take other times than in use, such as samples: a search would spend most of its time on them.
     """
     base = tmp_path_factory.getbasetemp()
     own = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled-kernels"
@@ -171,6 +173,7 @@ def isolated_folders(tmp_path_factory, pytestconfig):
         patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("temporary")))
         patch.setattr(tempfile, "tempdir", None)  # it is read once, and then kept
         _rank_nothing()
+        _take_seconds(patch)
         yield
     assert limit.read_text() == SHARED_CACHE_BYTES, "a test has changed the limit of the cache that all tests share"
 
@@ -180,6 +183,26 @@ def _rank_nothing() -> None:
         from tests.support.microkernels.made_up_ranking import make_up_portable
 
         make_up_portable()
+
+
+# Samples are short, since no test is about how fast a kernel is: in visits of a search, its last check, the report of a
+# program, and a ranking. And a model's schemes are listed here, however long that takes: what a test gains by starting
+# more processes for it, the tests beside it lose.
+SECONDS = {
+    "search.tuner.tune.SHORT": 0.01,
+    "search.tuner.tune.LONG": 0.02,
+    "search.flow.find.VERDICT_SECONDS": 0.02,
+    "search.flow.recorded.VERDICT_SECONDS": 0.02,
+    "search.commands.program.MEASURE_SECONDS": 0.02,
+    "microkernels.ranking.offline.MEASURE_SECONDS": 0.02,
+    "search.flow.choices._START_SECONDS": 60.0,
+}
+
+
+def _take_seconds(patch: pytest.MonkeyPatch) -> None:
+    with suppress(ImportError):  # as for `_probe_once`
+        for name, seconds in SECONDS.items():
+            patch.setattr(name, seconds)
 
 
 @pytest.fixture
