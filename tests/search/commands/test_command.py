@@ -249,7 +249,8 @@ def test_a_broken_environment_is_no_candidates_fault(ranked, tmp_path):
     """A cache that cannot be written ends the search with one sentence and leaves no failures in the store."""
     (tmp_path / "file").write_text("")
     shape = "c=8,h=10,w=10,k=16,r=3,s=3"
-    command = [sys.executable, "-m", "search.conv", "--shape", shape, "--isa", "portable", "--budget", "2"]
+    command = [sys.executable, "-m", "search.conv", "--shape", shape, "--isa", "portable", "--trials", "1"]
+    command += ["--budget", "2"]
     broken = {**os.environ, "TILEWRIGHT_CACHE": str(tmp_path / "file" / "below")}
     ended = subprocess.run(command, env=broken, capture_output=True, text=True)
     assert ended.returncode == 1 and "TILEWRIGHT_CACHE" in ended.stderr and "Traceback" not in ended.stderr
