@@ -316,8 +316,13 @@ static int twin_readers(const struct twin_history *h, int reader)
 
 static void twin_note_read(unsigned address, int bytes, int reader, const char *what)
 {
-    struct twin_history *h = twin_history_of(address);
+    struct twin_history *h = twin_history_of(address), before, after;
     for (int i = 0; i < bytes / 2; ++i, ++h) {
+        if (i && !memcmp(h, &before, sizeof before)) {  /* most neighbours have the same history */
+            *h = after;
+            continue;
+        }
+        before = *h;
         if (h->copies)
             twin_fail("%s reads byte %u of shared memory, to which a copy is under way: a wait is missing", what,
                       address - TWIN_BASE + 2 * (unsigned)i);
@@ -327,6 +332,7 @@ static void twin_note_read(unsigned address, int bytes, int reader, const char *
         h->reader = (int16_t)twin_readers(h, reader);
         h->read_epoch = twin_here()->epoch;
         h->read_warp_epoch = twin.threads[reader].warp_epoch;
+        after = *h;
     }
 }
 

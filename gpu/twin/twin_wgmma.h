@@ -125,19 +125,22 @@ static void twin_count_product(const struct twin_product *p, int warp_row, int b
 }
 
 /* Loads 32 bytes of elements for each of `points` points from `first` on; `points` is a multiple of 8. Elements across
- * the depth have 2 bytes. */
-static void twin_points(const struct twin_product *p, uint64_t descriptor, int across, int first, int points, float (*values)[16])
+ * the depth have 2 bytes. `values`: by depth, then by point, of which there is room for `room`. */
+static void twin_points(const struct twin_product *p, uint64_t descriptor, int across, int first, int points, float *values,
+                        int room)
 {
     const int each = 16 / p->bytes;
     for (int i = 0; i < 2 * points; ++i) {
         const unsigned address = across ? twin_described_across(descriptor, first + i / 16 * 8, i % 16)
                                         : twin_described(descriptor, first + i / 2, i % 2);
         const char *chunk = twin_shared(address, 16, "wgmma");
-        for (int e = 0; e < each; ++e) {
-            uint32_t bits = 0;
-            memcpy(&bits, chunk + e * p->bytes, (size_t)p->bytes);
-            *(across ? &values[i / 16 * 8 + e][i % 16] : &values[i / 2][i % 2 * each + e]) = p->decode(bits);
-        }
+        float *to = values + (across ? i % 16 * room + i / 16 * 8 : i % 2 * each * room + i / 2);
+        const int step = across ? 1 : room;
+        uint16_t halves[8];
+        uint32_t words[4];
+        memcpy(p->bytes == 2 ? (void *)halves : words, chunk, 16);
+        for (int e = 0; e < each; ++e)
+            to[e * step] = p->decode(p->bytes == 2 ? halves[e] : words[e]);
     }
 }
 
@@ -150,19 +153,23 @@ static int twin_warp_row(const struct twin_thread *lanes)
 /* Does product `index` of each lane of a warp. */
 static void twin_multiply(struct twin_thread *lanes, int index)
 {
-    static float a[16][16], b[TWIN_WIDEST][16];
+    static float a[16][16], b[16][TWIN_WIDEST];
     struct twin_product *p = lanes[0].products + index;
     const int warp_row = twin_warp_row(lanes), depth = 32 / p->bytes;
-    twin_points(p, p->a, p->a_across, warp_row, 16, a);
-    twin_points(p, p->b, p->b_across, 0, p->columns, b);
-    for (int lane = 0; lane < 32; ++lane)
-        for (int i = 0; i < p->columns / 2; ++i) {
-            const int row = lane / 4 + (i / 2 % 2) * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-            float sum = lanes[lane].products[index].sums[i];
-            for (int k = 0; k < depth; ++k)
-                sum += a[row][k] * b[column][k];
-            lanes[lane].products[index].sums[i] = sum;
-        }
+    twin_points(p, p->a, p->a_across, warp_row, 16, a[0], 16);
+    twin_points(p, p->b, p->b_across, 0, p->columns, b[0], TWIN_WIDEST);
+    for (int row = 0; row < 16; ++row) {
+        /* Four lanes have the sums of a row. They are added up side by side, each in the order of the depth. */
+        float sums[TWIN_WIDEST];
+        const struct twin_thread *owners = lanes + row % 8 * 4;
+        for (int column = 0; column < p->columns; ++column)
+            sums[column] = owners[column % 8 / 2].products[index].sums[column / 8 * 4 + row / 8 * 2 + column % 2];
+        for (int k = 0; k < depth; ++k)
+            for (int column = 0; column < p->columns; ++column)
+                sums[column] += a[k][row] * b[k][column];
+        for (int column = 0; column < p->columns; ++column)
+            owners[column % 8 / 2].products[index].sums[column / 8 * 4 + row / 8 * 2 + column % 2] = sums[column];
+    }
     twin_count_product(p, warp_row, -1);
     for (int lane = 0; lane < 32; ++lane)
         lanes[lane].products[index].done = 1;
