@@ -152,8 +152,8 @@ class Points:
         else:
             places = tuple([start + self.at(index) for start, index in zip(array.origin, indices)])
         for at, extent in zip(places, array.elements.shape):
-            low, high = (at, at) if isinstance(at, int) else (at.min(), at.max())
-            if low < 0 or high >= extent:
+            # One look at a vector: without a sign, a number below 0 is larger than any extent.
+            if not 0 <= (at if isinstance(at, int) else np.maximum.reduce(at.view(np.uint64), axis=None)) < extent:
                 raise InTurn
         return array, places
 
