@@ -13,22 +13,25 @@ NUMPY = {"u8": np.uint8, "s8": np.int8, "s32": np.int32, "s64": np.int64, "bool"
 NUMPY |= {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
 FLOATS = ("f16", "bf16", "f32", "f64")
 NARROW = {"u8": "s32", "s8": "s32", "f16": "f32", "bf16": "f32", "bool": "s64"}  # computed in
-# a is 3 x + x, or a reduction of it; y is made of 2 a. Where a lies, and y of a and the extents of x.
+# a is some x + x, and y is made of 2 a: where a lies, and y of a. {n} tells these apart, which are one program.
 PLACES = {
-    "inlined": ("a[i,j] = x[i,j] * 3 + x[i,j]; y[i,j] = a[i,j] * 2", lambda a: a * 2),
+    "inlined": ("a{n}[i,j] = x[i,j] * {some} + x[i,j]; y{n}[i,j] = a{n}[i,j] * 2", lambda a: a * 2),
     "inlined, with elements outside": (
-        "a[i,j] = x[i,j] * 3 + x[i,j]; y[i,j] = (a[i,j-1] else 0) * 2",
+        "a{n}[i,k] = x[i,k] * {some} + x[i,k]; y{n}[i,k] = (a{n}[i,k-1] else 0) * 2",
         lambda a: np.concatenate([a[:, :1] * 0, a[:, :-1]], 1) * 2,
     ),
     "a row": (
-        "a[i,j] = x[i,j] * 3 + x[i,j] + x[i,0] * x[i,j] * 0; m[i] = max[j] a[i,j]; y[i,j] = a[i,j] * 2 - m[i]",
+        "a{n}[i,j] = x[i,j] * {some} + x[i,j] + x[i,0] * x[i,j] * 0; m[i] = max[j] a{n}[i,j]; "
+        "y{n}[i,j] = a{n}[i,j] * 2 - m[i]",
         lambda a: a * 2 - a.max(1, keepdims=True),
     ),
     "whole": (
-        "a[i,j] = x[i,j] * 3 + x[i,j] + x[i,0] * x[i,j] * 0; y[j,i] = a[i,j] * 2 + a[4-i,j] * 0 + a[i,36-j] * 0",
+        "a{n}[i,j] = x[i,j] * {some} + x[i,j] + x[i,0] * x[i,j] * 0; "
+        "y{n}[j,i] = a{n}[i,j] * 2 + a{n}[4-i,j] * 0 + a{n}[i,36-j] * 0",
         lambda a: a.T * 2,
     ),
 }
+SOME = 3  # of the first place; one more of each other
 
 
 def computed(values, dtype):
@@ -54,19 +57,24 @@ def called(text, dtype, x, outputs=()):
     return kernel(x.view(np.uint16) if dtype == "bf16" else x)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("between", NUMPY)
-def test_a_map_has_its_dtype(between, place):
-    text, meaning = PLACES[place]
+def program_of_places(between):
     wide = "f64" if between in FLOATS else "s64"
+    declared = [f"a{n}: {between}; y{n}: {wide}" for n in range(len(PLACES))]
+    return "; ".join([*declared, *(text.format(n=n, some=SOME + n) for n, (text, _) in enumerate(PLACES.values()))])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("between", NUMPY)
+def test_a_map_has_its_dtype(between):
+    text, wide = program_of_places(between), "f64" if between in FLOATS else "s64"
     for dtype in {between, "u8", "f32"}:
         x = drawn(dtype)
         one = computed(x, dtype)
-        a = stored(one * 3 + one, between)
-        found = called(f"a: {between}; y: {wide}; {text}", dtype, x)
-        wanted = meaning(computed(a, between)).astype(NUMPY[wide])
-        np.testing.assert_array_equal(found, wanted, err_msg=f"{text}, x: {dtype}")
+        found = called(text, dtype, x, tuple(f"y{n}" for n in range(len(PLACES))))
+        for n, (place, (_, meaning)) in enumerate(PLACES.items()):
+            a = stored(one * (SOME + n) + one, between)
+            wanted = meaning(computed(a, between)).astype(NUMPY[wide])
+            np.testing.assert_array_equal(found[f"y{n}"], wanted, err_msg=f"{place}, x: {dtype}")
 
 
 @pytest.mark.parametrize("between", FLOATS)
