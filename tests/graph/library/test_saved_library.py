@@ -32,9 +32,23 @@ def patched() -> Iterator[pytest.MonkeyPatch]:
         yield patch
 
 
-@pytest.fixture(scope="module", params=[1, 3])
-def network(request, patched) -> CompiledModel:
-    return compile_model(attention_network(), threads=request.param, name="net")
+@pytest.fixture(scope="module")
+def alone(patched) -> CompiledModel:
+    return compile_model(attention_network(), threads=1, name="net")
+
+
+@pytest.fixture(scope="module")
+def shared(patched) -> CompiledModel:
+    """For any CPU: valgrind knows no AVX-512."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("graph.plan.cpu_backend", lambda _, *rest: cpu_backend("portable", *rest))
+        return compile_model(attention_network(), threads=3, name="net")
+
+
+@pytest.fixture(scope="module", params=["alone", "shared"])
+def network(request) -> CompiledModel:
+    found: CompiledModel = request.getfixturevalue(request.param)
+    return found
 
 
 def threads_of(model: CompiledModel) -> int:
@@ -77,25 +91,21 @@ def test_a_call_allocates_nothing_and_gives_the_same_bits_again(network, tmp_pat
 
 
 @pytest.mark.slow
-def test_nothing_is_undefined_or_outside(network, tmp_path):
+def test_nothing_is_undefined_or_outside(shared, tmp_path):
+    """What one thread computes is sanitized kernel by kernel, in tests/cpu/codegen."""
     if without_sanitizers():
         pytest.skip(without_sanitizers())
     flags = [flag for flag in FLAGS if not flag.startswith(("-std", "-ffp"))]
-    (found,), *_ = ran(built(network, tmp_path, flags), network, [X])
-    for y, expected in zip(found, network(X), strict=True):
+    (found,), *_ = ran(built(shared, tmp_path, flags), shared, [X])
+    for y, expected in zip(found, shared(X), strict=True):
         np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
-def test_valgrind_finds_nothing(patched, tmp_path):
-    """It knows no AVX-512, so the kernels are for any CPU."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("graph.plan.cpu_backend", lambda _, *rest: cpu_backend("portable", *rest))
-        network = compile_model(attention_network(), threads=2, name="net")
-    program = built(network, tmp_path)
+def test_valgrind_finds_nothing(shared, tmp_path):
     tool = ["valgrind", "-q", "--error-exitcode=9", "--exit-on-first-error=yes"]
-    ran(program, network, [X], before=tool)
+    ran(built(shared, tmp_path), shared, [X], before=tool)
 
 
 @pytest.mark.slow
