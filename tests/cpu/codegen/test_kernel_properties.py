@@ -1,6 +1,4 @@
-"""Emitted kernels on what nobody thought of: random problems and schemes, and arrays with forbidden pages
-beside them.
-"""
+"""Emitted kernels on what nobody thought of: random problems and schemes; and what guard pages beside arrays find."""
 
 from __future__ import annotations
 
@@ -25,10 +23,9 @@ from microkernels.tile.isa import EVERY_ISA, isa_named
 from search.space.sample import random_schemes
 from tests import exactness
 from tests.support.kernels import random_cases
-from tests.support.kernels.cases import ALL_CASES, CASES, ON_EVERY_ISA, kernel_of
-from tests.support.kernels.guard import PLACES, Guarded, check_guarded
+from tests.support.kernels.cases import CASES
+from tests.support.kernels.guard import PLACES, Guarded
 from tests.support.kernels.random_cases import Case, visits
-from tiling.loops.lowering.stream_plan import may_stream
 from tiling.machine import CacheLevel, Machine
 from tiling.rewrite.dot_groups import in_dot_groups, scheme_from_dot_groups, scheme_in_dot_groups
 from tiling.rewrite.pointwise import along_pixels
@@ -142,19 +139,6 @@ def test_a_kernel_that_writes_beside_its_output_is_a_finding():
 # ---- guard pages
 
 
-def all_cases(isa: str, reports) -> None:
-    """In a child: every case at every place. Says what it is about to do, so that a crash has a name."""
-    for case, (problem, text) in ALL_CASES.items():
-        scheme = parse(problem, text.format(v=isa_named(isa).lanes))
-        # Other schemes have the same text either way, as test_stream_plan.py shows.
-        for stream in (False, True) if may_stream(scheme) else (False,):
-            kernel = kernel_of(problem, text, isa, stream=stream)
-            for place in PLACES:
-                reports.send(f"{case}{', streamed' * stream}: guard page {place}")
-                check_guarded(kernel, place)
-    reports.send("done")
-
-
 def overrun(at_end: bool, reports) -> None:
     """In a child: writes the float after the last or before the first one."""
     array = Guarded((10,), "after" if at_end else "before").array
@@ -181,13 +165,6 @@ def in_child(target, argument) -> tuple[int, str]:
         child.kill()
         child.join()
     return child.exitcode, last
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("isa", ON_EVERY_ISA)
-def test_kernels_touch_nothing_beside_their_arrays(isa):
-    code, last = in_child(all_cases, isa)
-    assert (code, last) == (0, "done"), f"{last}: the child ended with {code} (-11 is a segmentation fault)"
 
 
 @pytest.mark.slow

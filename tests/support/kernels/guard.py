@@ -9,9 +9,13 @@ from math import prod
 import numpy as np
 
 from cpu.kernel.callable import Kernel
-from cpu.kernel.measure import exact_case
-from cpu.reference.oracle import WrongResult, wrong
+from cpu.kernel.measure import check_exact, exact_case
+from cpu.reference.oracle import WrongResult, error_bound, reals, reference, wrong
 from cpu.runtime.numbers import ELEMENTS
+from microkernels.tile.isa import ISAS
+from tests.support.kernels.cases import ALL_CASES, CASES, kernel_of
+from tiling.loops.lowering.stream_plan import may_stream
+from tiling.text.notation import parse
 
 # Where an array lies between its two forbidden pages: it ends at the second, it starts after the first, or it starts
 # one element after the first, so that it is aligned to that and no more.
@@ -75,3 +79,22 @@ def check_guarded(kernel: Kernel, place: str) -> None:
     for name, operand in {"x": x, "w": w, "packed w": packed, "y": y, **arrays}.items():
         if operand.spilled:
             raise WrongResult(f"guard page {place}: something was written beside {name}")
+
+
+def check_case(name: str, isa: str) -> None:
+    """The kernel of a case is exact on integers, within its bound on reals, and touches nothing beside its arrays at
+    any of PLACES. One that may stream its stores does so too. Raises WrongResult.
+    """
+    problem, text = ALL_CASES[name]
+    # Other schemes have the same text either way, as test_stream_plan.py shows.
+    streams = (False, True) if may_stream(parse(problem, text.format(v=ISAS[isa].lanes))) else (False,)
+    for stream in streams:
+        kernel = kernel_of(problem, text, isa, stream=stream)
+        if not stream:
+            check_exact(kernel)
+        if not stream and name in CASES:  # those with an epilogue are in test_epilogue_kernels.py
+            x, w = reals(problem, seed=1)
+            if not np.all(np.abs(kernel(x, w) - reference(problem, x, w)) <= error_bound(problem, x, w)):
+                raise WrongResult("outputs of reals are beyond their bound")
+        for place in PLACES:
+            check_guarded(kernel, place)
