@@ -5,7 +5,8 @@ from __future__ import annotations
 from tilewright_entry import run
 
 SHAPE_HELP = (
-    "resnet18:R2 (a suite's layer), n=1,c=64,h=56,w=56,k=64,r=3,s=3,stride=1,pad=1,groups=1 (h, w are the input's), "
+    "resnet18:R2 (a suite's layer), n=1,c=64,h=56,w=56,k=64,r=3,s=3,stride=1,pad=1,groups=1 (h, w are the input's; "
+    "with d and q, the taps along d, a convolution of volumes), "
     "or a benchdnn descriptor mb1ic64ih56oc64oh56kh3ph1"
 )
 

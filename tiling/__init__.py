@@ -6,7 +6,9 @@ In this folder, and in its rooms:
     tensor       affine indices, shapes, windows: what the tensors of a problem are made of
     value        the tree of an epilogue's expression
     problem      what to compute: dims, tensors, affine index expressions
+    sliding      the arguments of sliding windows, checked
     operators    the operators: conv2d (grouped and depthwise too), matmul
+    volumes      the operator conv3d
     tokens       a text read token by token, for the readers of epilogues and of programs
     epilogue     the reader of epilogues: expressions of the result, fused into the stores
     canonical    a problem as text

@@ -9,6 +9,8 @@ from tiling.tensor import Tensor, Window
 
 MATMUL_REQUIRED = ("m", "n", "k")
 DEFAULT_LAYOUT = "nhwc"
+# The keys of the padding before and after, along each axis.
+PAD_SIDES = {"d": ("pad_front", "pad_back"), "h": ("pad_top", "pad_bottom"), "w": ("pad_left", "pad_right")}
 # The order of the axes of each array of a product: the usual one, and that of a transposed input.
 _ORDERS = {"a": ("mk", "km"), "b": ("kn", "nk"), "c": ("mn", "")}
 
@@ -61,6 +63,8 @@ def text_of(problem: Original) -> str | None:
         shape = _product(problem)
     elif problem.op in ("conv2d", "depthwise2d", "grouped2d"):
         shape = _convolution(problem)
+    elif problem.op == "conv3d":
+        shape = _volume(problem)
     else:
         return None
     dtype = f",dtype={problem.dtype}" if problem.dtype != "f32" else ""
@@ -114,17 +118,16 @@ def _convolution(problem: Original) -> str:
     size["c"], k = (dict(zip(problem.layout, image.reached(extents)))["c"] for image in images)
     sizes = {**{key: size[key] for key in "nchw"}, "k": k, "r": extents["r"], "s": extents["s"]}
     vertical, horizontal = problem.windows
-    (top, bottom), (left, right) = (
-        _sides(window, extents[window.dim], extents[window.tap]) for window in (vertical, horizontal)
-    )
+    both = {window.dim: _sides(window, extents[window.dim], extents[window.tap]) for window in problem.windows}
+    (top, bottom), (left, right) = both.values()
     if top == bottom and left == right:
-        padding = _per_axis("pad", top, left)
+        padding = _of_axes("pad", {"h": top, "w": left})
     else:
-        padding = {"pad_top": top, "pad_bottom": bottom, "pad_left": left, "pad_right": right}
+        padding = {key: number for dim, pair in both.items() for key, number in zip(PAD_SIDES[dim], pair)}
     options = {
         "groups": size["c"] * extents["r"] * extents["s"] * k // problem.vector.elements,
-        **_per_axis("stride", vertical.stride, horizontal.stride),
-        **_per_axis("dilation", vertical.dilation, horizontal.dilation),
+        **_of_axes("stride", {"h": vertical.stride, "w": horizontal.stride}),
+        **_of_axes("dilation", {"h": vertical.dilation, "w": horizontal.dilation}),
     }
     kept: dict[str, int | str] = {key: value for key, value in sizes.items() if key != "n" or value != 1}
     kept |= {key: value for key, value in options.items() if value != 1}
@@ -134,13 +137,36 @@ def _convolution(problem: Original) -> str:
     return ",".join(f"{key}={value}" for key, value in kept.items())
 
 
-def _per_axis(name: str, vertical: int, horizontal: int) -> dict[str, int]:
-    return {name: vertical} if vertical == horizontal else {f"{name}_h": vertical, f"{name}_w": horizontal}
-
-
 def _sides(window: Window, points: int, taps: int) -> tuple[int, int]:
     """Padding before and after. A problem keeps only `before`; any `after` will do that gives this many outputs."""
     least = (points - 1) * window.stride + (taps - 1) * window.dilation + 1 - window.extent - window.before
     if least <= window.before < least + window.stride:
         return window.before, window.before
     return window.before, max(0, least)
+
+
+def _volume(problem: Original) -> str:
+    """The text of a 3-D convolution."""
+    extents, x, y = problem.extents, problem.broadcast.shape, problem.output.shape
+    last = problem.layout == DEFAULT_LAYOUT
+    (n, *points, c), k = (x if last else (x[0], *x[2:], x[1])), y[-1 if last else 1]
+    sizes = {"n": n, "c": c, **dict(zip("dhw", points)), "k": k, **{tap: extents[tap] for tap in "qrs"}}
+    kept: dict[str, int | str] = {key: value for key, value in sizes.items() if key != "n" or value != 1}
+    for name in ("stride", "dilation"):
+        numbers = {window.dim: getattr(window, name) for window in problem.windows}
+        kept |= {key: number for key, number in _of_axes(name, numbers).items() if number != 1}
+    both = {window.dim: _sides(window, extents[window.dim], extents[window.tap]) for window in problem.windows}
+    if all(before == after for before, after in both.values()):
+        padding = _of_axes("pad", {dim: before for dim, (before, _) in both.items()})
+    else:
+        padding = {key: number for dim, pair in both.items() for key, number in zip(PAD_SIDES[dim], pair)}
+    kept |= {key: number for key, number in padding.items() if number != 0}
+    kept |= {} if last else {"layout": problem.layout}
+    return ",".join(f"{key}={value}" for key, value in kept.items())
+
+
+def _of_axes(name: str, numbers: dict[str, int]) -> dict[str, int]:
+    """One number for all axes where they agree, else one for each."""
+    if len(set(numbers.values())) == 1:
+        return {name: next(iter(numbers.values()))}
+    return {f"{name}_{axis}": number for axis, number in numbers.items()}

@@ -5,19 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from operator import index as whole_number
-from typing import SupportsIndex, cast
 
 from tiling.dtypes.products import OUTPUT_DTYPE, dtype_of, output_dtype_of
 from tiling.problem import Problem, ProblemError
+from tiling.sliding import Side, along, outputs, padding_along, positive, sides
 from tiling.tensor import Affine, Tensor
 from tiling.value import Apply, Array, Epilogue, Value
 
 # The orders of the axes of x and y; for y, c means its k.
 LAYOUTS = ("nhwc", "nchw")
-
-# Padding along one axis: "same", "valid", or the numbers before and after.
-Side = str | tuple[int, int]
 
 
 def conv2d(
@@ -29,9 +25,9 @@ def conv2d(
     k: int,
     r: int | None = None,
     s: int,
-    stride: int | tuple[int, int] = 1,
+    stride: int | tuple[int, ...] = 1,
     padding: int | str | tuple[int, int] | tuple[Side, Side] = 0,
-    dilation: int | tuple[int, int] = 1,
+    dilation: int | tuple[int, ...] = 1,
     groups: int = 1,
     dtype: str = "f32",
     output_dtype: str | None = None,
@@ -63,18 +59,18 @@ def conv2d(
     if h is None or r is None:
         h, r, strides, paddings, dilations = 1, 1, (1, stride), (0, padding), (1, dilation)
     given = {"n": n, "c": c, "h": h, "w": w, "k": k, "r": r, "s": s}
-    given = {name: _positive("conv2d", name, value) for name, value in given.items()}
+    given = {name: positive("conv2d", name, value) for name, value in given.items()}
     n, c, h, w, k, r, s = given.values()
     groups = _groups(groups, c, k)
-    stride_h, stride_w = _pair("stride", strides)
-    dilation_h, dilation_w = _pair("dilation", dilations)
-    vertical, horizontal = _padding(paddings)
-    top, bottom = _sides(vertical, h, r, stride_h, dilation_h)
-    left, right = _sides(horizontal, w, s, stride_w, dilation_w)
+    stride_h, stride_w = along("conv2d", "stride", strides, "hw")
+    dilation_h, dilation_w = along("conv2d", "dilation", dilations, "hw")
+    vertical, horizontal = padding_along("conv2d", paddings, "hw")
+    top, bottom = sides(vertical, h, r, stride_h, dilation_h)
+    left, right = sides(horizontal, w, s, stride_w, dilation_w)
     if filters not in ("kcrs", "krsc"):
         raise ProblemError(f"conv2d: filters={filters!r} must be 'kcrs' or 'krsc'")
-    out_h = _outputs("h", h, r, stride_h, dilation_h, top, bottom)
-    out_w = _outputs("w", w, s, stride_w, dilation_w, left, right)
+    out_h = outputs("conv2d", "h", h, r, stride_h, dilation_h, top, bottom)
+    out_w = outputs("conv2d", "w", w, s, stride_w, dilation_w, left, right)
     channels = _channels(groups, c, k)
     n_index, h_index, w_index, r_index, s_index = (Affine(((d, 1),)) for d in "nhwrs")
     window_h = Affine((("h", stride_h), ("r", dilation_h)), -top)
@@ -90,17 +86,6 @@ def conv2d(
     return in_layout(Problem(channels.op, dims, (*channels.summed, "r", "s"), tensors, *dtypes), layout)
 
 
-def _outputs(axis: str, size: int, taps: int, stride: int, dilation: int, before: int, after: int) -> int:
-    """The outputs along an axis of `size` points, padded before and after. Raises ProblemError where there are none."""
-    reach, padded = (taps - 1) * dilation + 1, size + before + after
-    if reach > padded:
-        raise ProblemError(
-            f"conv2d: the kernel reaches over {reach} points along {axis}, the padded input has only {padded} "
-            f"({axis}={size}, padding {before}+{after})"
-        )
-    return (padded - reach) // stride + 1
-
-
 def in_layout(problem: Problem, layout: str) -> Problem:
     """The convolution with the axes of x, of y and of its epilogue's arrays in the order of `layout`, "NCHW" too.
 
@@ -111,11 +96,12 @@ def in_layout(problem: Problem, layout: str) -> Problem:
         raise ProblemError(f"conv2d: layout={asked!r:.40} must be {' or '.join(map(repr, LAYOUTS))}")
     if layout == problem.layout and problem.epilogue is None:
         return problem
-    channels = problem.layout.index("c")
+    channels = channel_axis(problem)
     images = problem.broadcast, problem.output
     if layout != problem.layout and any(x.shape[channels] != x.reached(problem.extents)[channels] for x in images):
         raise ProblemError(f"conv2d: images that lie in longer arrays have layout={problem.layout!r} alone")
-    order = [problem.layout.index(axis) for axis in layout]
+    order = [axis for axis in range(len(problem.output.shape)) if axis != channels]
+    order.insert(len(order) if layout == "nhwc" else 1, channels)
 
     def ordered(tensor: Tensor) -> Tensor:
         if tensor.role == "vector":
@@ -128,6 +114,11 @@ def in_layout(problem: Problem, layout: str) -> Problem:
     if problem.epilogue is None:
         return found
     return replace(found, epilogue=Epilogue(_along(problem.epilogue.value, found.output_axes)))
+
+
+def channel_axis(problem: Problem) -> int:
+    """The axis of the channels of a convolution's x and y."""
+    return 1 if problem.layout == "nchw" else len(problem.output.shape) - 1
 
 
 def of_one_image(problem: Problem) -> Problem | None:
@@ -154,7 +145,7 @@ def in_wider(problem: Problem, c_of: int | None = None, k_of: int | None = None)
     for name, role, wanted in (("c", "broadcast", c_of), ("k", "output", k_of)):
         if wanted is None:
             continue
-        width, tensor = _positive("conv2d", f"{name}_of", wanted), found._role(role)
+        width, tensor = positive("conv2d", f"{name}_of", wanted), found._role(role)
         if problem.layout != "nhwc" or problem.dtype != "f32" or problem.is_product:
             raise ProblemError(
                 f"conv2d: {name}_of={width}: only convolutions of f32, channels last, take part of the channels of an "
@@ -216,7 +207,7 @@ def matmul(
     a (L,M,K), b (L,K,N), c (L,M,N). With batch 1 there is no such axis.
     """
     given = {"m": m, "n": n, "k": k, "l": batch}
-    extents = {name: _positive("matmul", "batch" if name == "l" else name, value) for name, value in given.items()}
+    extents = {name: positive("matmul", "batch" if name == "l" else name, value) for name, value in given.items()}
 
     def tensor(name: str, role: str, dims: str) -> Tensor:
         dims = dims if extents["l"] == 1 else "l" + dims
@@ -261,72 +252,8 @@ def _dtypes(dtype: str, output_dtype: str | None) -> tuple[str, str]:
 
 
 def _groups(groups: object, c: int, k: int) -> int:
-    count = _positive("conv2d", "groups", groups)
+    count = positive("conv2d", "groups", groups)
     for name, channels in (("c", c), ("k", k)):
         if channels % count:
             raise ProblemError(f"conv2d: groups={count} do not divide {name}={channels}: all groups have equally many")
     return count
-
-
-def _whole(op: str, name: str, value: object) -> int:
-    """`value` as an int, whatever whole-number type it has (NumPy's too). A bool is an error."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return whole_number(cast(SupportsIndex, value))
-    except TypeError:
-        raise ProblemError(f"{op}: {name}={value!r} must be a whole number") from None
-
-
-def _positive(op: str, name: str, value: object) -> int:
-    whole = _whole(op, name, value)
-    if whole < 1:
-        raise ProblemError(f"{op}: {name}={whole} must be at least 1")
-    return whole
-
-
-def _pair(name: str, value: object) -> tuple[int, int]:
-    pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    if len(pair) != 2:
-        raise ProblemError(f"conv2d: {name}={value!r} must be one number or one per axis (h, w)")
-    vertical, horizontal = (_positive("conv2d", name, part) for part in pair)
-    return vertical, horizontal
-
-
-def _padding(value: object) -> tuple[Side, Side]:
-    """The padding along h and along w."""
-    axes = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    if len(axes) != 2 or not all(map(_is_side, axes)):
-        raise ProblemError(
-            f'conv2d: padding={value!r} must be p, (ph, pw), ((top, bottom), (left, right)), "same" or "valid"'
-        )
-    vertical, horizontal = map(_side, axes)
-    numbers = [number for side in (vertical, horizontal) if not isinstance(side, str) for number in side]
-    if min(numbers, default=0) < 0:
-        raise ProblemError(f"conv2d: padding={value!r} must be at least 0")
-    return vertical, horizontal
-
-
-def _is_side(value: object) -> bool:
-    """Whether `value` has the form of a padding along one axis; its numbers are not looked at."""
-    if isinstance(value, str):
-        return value in ("same", "valid")
-    return not isinstance(value, (tuple, list)) or len(value) == 2
-
-
-def _side(value: object) -> Side:
-    if isinstance(value, str):
-        return value
-    pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    before, after = (_whole("conv2d", "padding", part) for part in pair)
-    return before, after
-
-
-def _sides(padding: Side, size: int, taps: int, stride: int, dilation: int) -> tuple[int, int]:
-    """The points of padding before and after along one axis."""
-    if not isinstance(padding, str):
-        return padding
-    if padding == "valid":
-        return 0, 0
-    total = max(0, (-(-size // stride) - 1) * stride + (taps - 1) * dilation + 1 - size)
-    return total // 2, total - total // 2

@@ -7,6 +7,8 @@ arrays of them). On small integers float32 is exact, and the check is `==`. On r
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,7 @@ from cpu.runtime.numbers import from_bits, to_bits
 from tiling.arrays.bias import bias_of
 from tiling.dtypes.formats import FORMATS
 from tiling.dtypes.products import OPERAND_DTYPES
+from tiling.operators import channel_axis
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 
@@ -57,32 +60,31 @@ def _matrices(problem: Problem, tensor: Tensor, array: np.ndarray, order: str) -
 
 
 def _channels_last(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The sums of a convolution, (N,OH,OW,K), for x (N,H,W,C), whatever the problem's layout."""
-    n, out_h, out_w, k = (dict(zip(problem.layout, problem.written))[axis] for axis in "nhwc")
-    rows, cols = (dict(zip(problem.layout, problem.broadcast.indices))[axis] for axis in "hw")
-    y = np.zeros((n, out_h, out_w, k))
-    stride_h, stride_w = rows.coefficient("h"), cols.coefficient("w")
-    dilation_h, dilation_w = rows.coefficient("r"), cols.coefficient("s")
-    taps_r, taps_s = w.shape[2:]
-    reach_h = (out_h - 1) * stride_h + (taps_r - 1) * dilation_h + 1
-    reach_w = (out_w - 1) * stride_w + (taps_s - 1) * dilation_w + 1
-    top, left = -rows.offset, -cols.offset
+    """The sums of a convolution, (N,OH,OW,K), for x (N,H,W,C), whatever the problem's layout; volumes have D too."""
+    channels = channel_axis(problem)
+    slides = [index for axis, index in enumerate(problem.broadcast.indices) if axis not in (0, channels)]
+    strides, dilations = ([index.terms[part][1] for index in slides] for part in (0, 1))  # of the output, then the tap
+    counts = [problem.extents[index.terms[0][0]] for index in slides]
+    y = np.zeros((problem.written[0], *counts, problem.written[channels]))
     if problem.layout == "nhwc":
         x = x[..., : problem.broadcast.reached(problem.extents)[-1]]
-    bottom, right = max(0, reach_h - top - x.shape[1]), max(0, reach_w - left - x.shape[2])
-    padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
-    for r in range(taps_r):
-        for s in range(taps_s):
-            h, v = r * dilation_h, s * dilation_w
-            seen = padded[
-                :, h : h + (out_h - 1) * stride_h + 1 : stride_h, v : v + (out_w - 1) * stride_w + 1 : stride_w
-            ]
-            y += _pointwise(seen, w[:, :, r, s])
+    padding = []
+    for axis, index in enumerate(slides):
+        reach = (counts[axis] - 1) * strides[axis] + (w.shape[2 + axis] - 1) * dilations[axis] + 1
+        padding.append((-index.offset, max(0, reach + index.offset - x.shape[1 + axis])))
+    padded = np.pad(x, ((0, 0), *padding, (0, 0)))
+    for taps in np.ndindex(*w.shape[2:]):
+        seen: list[Any] = [slice(None)]
+        for tap, count, stride, dilation in zip(taps, counts, strides, dilations):
+            first = tap * dilation
+            seen.append(slice(first, first + (count - 1) * stride + 1, stride))
+        every: list[Any] = [slice(None)] * 2
+        y += _pointwise(padded[tuple(seen)], w[tuple(every + list(taps))])
     return y
 
 
 def _pointwise(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """x (N,H,W,C) times w (K,C/groups): a matrix product for each group."""
+    """x (…,C) times w (K,C/groups): a matrix product for each group."""
     groups = x.shape[-1] // w.shape[1]
     if w.shape[1] == 1:  # depthwise: the same without a loop over all channels
         depthwise: np.ndarray = np.repeat(x, len(w) // groups, axis=-1) * w[:, 0]

@@ -14,14 +14,14 @@ from graph.layouts.costs import Costs
 from graph.layouts.cut import NEVER, Cut
 from graph.layouts.images import (
     AXES,
-    TO_FIRST,
-    TO_LAST,
     conversion,
     form,
     images_of,
     is_free,
     is_image,
     other_order,
+    to_first,
+    to_last,
     turns_to_last,
 )
 from graph.model.dtypes import stored
@@ -110,7 +110,7 @@ class _Choice:
         self.cut.costs(number, first=first, last=last)
         (output,) = step.outputs
         if root(output) not in self.images and is_image(work.output.shape):
-            self.cut.costs(number, last=self.converting(output, work.output.shape, TO_FIRST))
+            self.cut.costs(number, last=self.converting(output, work.output.shape, to_first(len(work.output.shape))))
         for place, *_, image in other_order(step):
             name = step.inputs[place]
             if root(name) in self.model.constants:
@@ -125,12 +125,13 @@ class _Choice:
         """An image is converted once for all convolutions that want it so."""
         for (source, image), readers in self.readers.items():
             writer = self.writers[source] if source in self.images else self.cut.first
-            to_first, to_last = (self.converting(source, image, order) for order in (TO_FIRST, TO_LAST))
-            self.cut.converted(writer, readers, to_first=to_first, to_last=to_last)
+            first, last = (self.converting(source, image, order(len(image))) for order in (to_first, to_last))
+            self.cut.converted(writer, readers, to_first=first, to_last=last)
 
     def converting(self, name: str, image: Shape, order: Shape) -> float:
         """The seconds of a conversion of an array that has this shape with channels first."""
-        shape = image if order == TO_LAST else tuple(image[axis] for axis in TO_LAST)
+        last = to_last(len(image))
+        shape = image if order == last else tuple(image[axis] for axis in last)
         return self.costs.of(conversion(self.model.arrays[name].dtype, shape, order), self.moving(name))
 
     def moving(self, name: str) -> float:
@@ -148,6 +149,6 @@ def _windows(program: Sized) -> int:
     found = 0
     for statement in program.program.statements:
         points = prod(program.extents[dim] for dim in (*statement.dims, *statement.reduced))
-        images = (access for access in statement.accesses if len(access.at) == AXES)
+        images = (access for access in statement.accesses if len(access.at) in AXES)
         found += sum(points for access in images if not isinstance(access.at[-1], (Dim, Number)))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from math import prod
 
 from graph.model.language import Model, Step
 from graph.model.node import Shape
@@ -13,9 +14,18 @@ from tiling.program.infer import Array, Sized, sized
 from tiling.program.read import read
 from tiling.program.rewrite.axes import is_copy, with_axes
 
-TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
-AXES = 4
+AXES = (4, 5)  # how many axes an image, or a volume, has
 LAYOUT = "layout"  # the node of a step that is a conversion
+
+
+def to_last(axes: int) -> Shape:
+    """The order of so many axes in which the channels, which come second, come last."""
+    return (0, *range(2, axes), 1)
+
+
+def to_first(axes: int) -> Shape:
+    """The order of so many axes in which the channels, which come last, come second."""
+    return (0, axes - 1, *range(1, axes - 1))
 
 
 def is_free(step: Step) -> bool:
@@ -44,7 +54,7 @@ def images_of(model: Model) -> frozenset[str]:
 
 def is_image(shape: Shape) -> bool:
     """Whether it is the shape of an image whose two layouts differ in memory."""
-    return len(shape) == AXES and shape[1] > 1 and shape[2] * shape[3] > 1
+    return len(shape) in AXES and shape[1] > 1 and prod(shape[2:]) > 1
 
 
 def other_order(step: Step) -> Iterator[tuple[int, Shape, Shape, Shape]]:
@@ -54,7 +64,7 @@ def other_order(step: Step) -> Iterator[tuple[int, Shape, Shape, Shape]]:
     """
     work = step.work
     assert isinstance(work, Problem)
-    yield 0, TO_LAST, work.broadcast.shape, work.broadcast.shape
+    yield 0, to_last(len(work.broadcast.shape)), work.broadcast.shape, work.broadcast.shape
     after = in_layout(work, "nhwc")
     axes, later = (each.epilogue.arrays if each.epilogue else () for each in (work, after))
     for place, (old, new) in enumerate(zip(axes, later)):
@@ -74,13 +84,13 @@ def form(model: Model, images: frozenset[str], step: Step, last: bool, is_laid: 
     assert isinstance(work, Sized)
     for array, name in zip(work.inputs, step.inputs):
         if is_laid(model.root(name)):
-            orders[array.name] = TO_LAST
+            orders[array.name] = to_last(len(array.shape))
     if last:
         outer = dict(zip([array.name for array in work.assigned if array.name in work.outputs], step.outputs))
         for array in work.assigned:
             written = outer.get(array.name)
-            if len(array.shape) == AXES and (written is None or model.root(written) in images):
-                orders[array.name] = TO_LAST
+            if len(array.shape) in AXES and (written is None or model.root(written) in images):
+                orders[array.name] = to_last(len(array.shape))
     return with_axes(work, orders)
 
 
@@ -88,8 +98,8 @@ def turns_to_last(work: Sized | Problem) -> bool:
     """Whether a program only lays an array out anew that lies as the output does with channels last."""
     if not isinstance(work, Sized):
         return False
-    images = (array.name for array in work.assigned if is_image(array.shape))
-    return is_copy(with_axes(work, dict.fromkeys(images, TO_LAST)))
+    images = {array.name: to_last(len(array.shape)) for array in work.assigned if is_image(array.shape)}
+    return is_copy(with_axes(work, images))
 
 
 def ordered(array: Array, name: str, order: Shape) -> Array:
@@ -100,7 +110,8 @@ def ordered(array: Array, name: str, order: Shape) -> Array:
 @lru_cache(maxsize=512)
 def conversion(dtype: str, shape: Shape, order: Shape) -> Sized:
     """The program that lays an array of this shape out anew, with its axes in this order."""
-    dims = "nchw" if order == TO_LAST else "nhwc"
+    dims = "ncdhw" if len(shape) > 4 else "nchw"
+    dims = dims if order == to_last(len(shape)) else "".join(dims[axis] for axis in to_last(len(shape)))
     there = ",".join(dims[axis] for axis in order)
     program = read(f"x: {dtype}; y: {dtype}; y[{there}] = x[{','.join(dims)}]")
     return sized(program, dict(zip(dims, shape)), {"x": shape}, outputs=("y",))

@@ -8,8 +8,6 @@ import numpy as np
 
 from graph.layouts.images import (
     LAYOUT,
-    TO_FIRST,
-    TO_LAST,
     conversion,
     form,
     images_of,
@@ -17,6 +15,8 @@ from graph.layouts.images import (
     is_image,
     ordered,
     other_order,
+    to_first,
+    to_last,
 )
 from graph.model.language import Model, Step
 from graph.model.node import Shape
@@ -87,12 +87,12 @@ class _Rewriting:
             made = _named(root, True)
             self.arrays[made] = Array(made, self.model.arrays[root].dtype, work.output.shape)
             self.steps.append(replace(step, work=work, inputs=tuple(inputs), outputs=(made,)))
-            self.convert(made, root, TO_FIRST)
+            self.convert(made, root, to_first(len(work.output.shape)))
 
     def lay(self, root: str) -> None:
         """From now on an image has its channels last."""
         self.laid[root] = True
-        self.arrays[root] = ordered(self.arrays[root], root, TO_LAST)
+        self.arrays[root] = ordered(self.arrays[root], root, to_last(len(self.arrays[root].shape)))
 
     def read(self, name: str, last: bool) -> str:
         """The array with its channels last, or first: itself, or one that is converted once. "" for a constant."""
@@ -102,7 +102,7 @@ class _Rewriting:
         if not is_image(self.model.arrays[name].shape) or last == self.laid.get(root, False):
             return name
         source = root if root in self.images else name
-        made, order = _named(source, last), TO_LAST if last else TO_FIRST
+        made, order = _named(source, last), (to_last if last else to_first)(len(self.arrays[source].shape))
         if made not in self.arrays:
             self.arrays[made] = ordered(self.arrays[source], made, order)
             self.convert(source, made, order)

@@ -197,7 +197,8 @@ def _takes_columns(model: Model, step: Step, names: set[str]) -> bool:
     """Whether a step reads and writes arrays of these names wherever their rows lie."""
     work = step.work
     if isinstance(work, Problem):
-        if work.is_product or work.layout != "nhwc" or work.dtype != "f32" or names & set(step.inputs[1:]):
+        of_images = len(work.windows) == 2 and work.layout == "nhwc"
+        if not of_images or work.dtype != "f32" or names & set(step.inputs[1:]):
             return False
         pairs = [(work.broadcast.shape, step.inputs[0]), (work.output.shape, step.outputs[0])]
     elif isinstance(work, Sized):

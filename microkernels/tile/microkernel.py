@@ -48,6 +48,7 @@ OPERATORS = {
     "conv2d": Operator(("n", "h", "w"), "k", ("c", "r", "s")),
     "depthwise2d": Operator(("n", "h", "w"), "c", ("r", "s"), lanewise=True),
     "grouped2d": Operator(("n", "h", "w"), "k", ("r", "s", "c"), lanewise=True, exchange_dim="c"),
+    "conv3d": Operator(("n", "h", "w"), "k", ("c", "r", "s"), {dim: dim for dim in "nhwcrs"}),
     "matmul": Operator(("m",), "n", ("k",), {"m": "w", "k": "c"}),
     "pointwise2d": Operator(("k",), "w", ("c",), {"k": "w", "c": "c"}),
 }
@@ -107,7 +108,7 @@ class Microkernel:
         lanes = isa_named(self.isa).lanes
         factors = (*self.rows, (self.operator.vector, self.vectors * lanes), *self.unrolled)
         tile = "x".join(f"{extent}{dim}" for dim, extent in factors)
-        stride = "" if self.operator.as_conv else f"_s{self.stride}"
+        stride = f"_s{self.stride}" if self.has_stride else ""
         return f"{self.dtype}_{self.op}_ukernel_{tile}{stride}__{self.isa}"
 
     def __str__(self) -> str:

@@ -15,6 +15,7 @@ from search.tuner.target import TARGETS, Wanted, check_meant
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem, ProblemError
+from tiling.volumes import conv3d
 
 if TYPE_CHECKING:
     from search.evaluator.kernels import CpuKernel, GpuKernel, TwinKernel
@@ -31,13 +32,14 @@ def generate_conv(
     k: int,
     r: int | None = None,
     s: int,
-    stride: int | tuple[int, int] = 1,
-    padding: int | str | tuple[int, int] | tuple[tuple[int, int], tuple[int, int]] = 0,
-    dilation: int | tuple[int, int] = 1,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | str | tuple[int, ...] | tuple[tuple[int, int], ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
     groups: int = 1,
     layout: str = "nhwc",
     transposed: bool = False,
     d: int | None = None,
+    q: int | None = None,
     dtype: str | None = None,
     output_dtype: str | None = None,
     epilogue: str | None = None,
@@ -49,14 +51,16 @@ def generate_conv(
     algorithm: str = "direct",
     cache: str = "warm",
 ) -> CpuKernel | GpuKernel | TwinKernel:
-    """A kernel for one 2-D convolution on this machine: y = kernel(x, w).
+    """A kernel for one convolution on this machine: y = kernel(x, w).
 
     Arrays are float32. x is (N,H,W,C), w is (K,C/groups,R,S) as in PyTorch, y is (N,OH,OW,K). With layout="nchw" x is
     (N,C,H,W) and y is (N,K,OH,OW), as in PyTorch; depthwise kernels, and kernels for bf16 and int8, then first copy x.
     stride, dilation: a number or (h, w). padding: a number, (h, w), ((top, bottom), (left, right)), "same" or "valid".
-    h, r: both 1 by default, for a convolution of one dimension along w (`tiling.operators.conv2d`). epilogue: what the
-    stores do to each sum, such as "relu(y + b + z)" (`tiling.epilogue`). The arrays that it names follow x and w, as in
-    kernel(x, w, b, z), with b (K,) and z in the shape of y.
+    h, r: both 1 by default, for a convolution of one dimension along w (`tiling.operators.conv2d`).
+    d, q: the depth of volumes and the taps along it, for float32 on a CPU, without groups (`tiling.volumes.conv3d`).
+    Then x is (N,D,H,W,C), w is (K,C,Q,R,S), and stride, dilation and padding are along d, h and w.
+    epilogue: what the stores do to each sum, such as "relu(y + b + z)" (`tiling.epilogue`). The arrays that it names
+    follow x and w, as in kernel(x, w, b, z), with b (K,) and z in the shape of y.
 
     tune="measure" tries the most promising schemes for about `budget` seconds, then checks the winner on random reals.
     tune="model" measures nothing: it takes the choice of an earlier measured search for the same problem, whose timing
@@ -91,7 +95,7 @@ def generate_conv(
     target="cuda-twin" gives the same kernel as a function of NumPy arrays, which a CPU computes thread by thread. It is
     for small shapes, untimed, and takes the model's choice. threads, isa and algorithm are for the CPU only.
 
-    Not covered, and refused before anything is compiled: transposed convolutions; a depth `d` (3-D).
+    Not covered, and refused before anything is compiled: transposed convolutions.
     Raises ProblemError for these and for a shape or epilogue that cannot be computed, ToolchainError without a C
     compiler, CacheError or StoreError where files cannot be kept. A search raises TuningError where no candidate runs,
     and CandidateError where none passes its last check. A GPU raises SchemeError for tf32 with groups or
@@ -99,23 +103,11 @@ def generate_conv(
     the device fails. All errors can be imported from `search`.
     """
     if transposed:
-        raise ProblemError("a transposed convolution is not covered: only forward ones of 1 or 2 dimensions are")
-    if d is not None or any(isinstance(each, (tuple, list)) and len(each) == 3 for each in (stride, padding, dilation)):
-        raise ProblemError("a 3-D convolution is not covered: only forward ones of 1 or 2 dimensions are")
-    problem = conv2d(
-        n=n,
-        c=c,
-        h=h,
-        w=w,
-        k=k,
-        r=r,
-        s=s,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        layout=layout,
-    )
+        raise ProblemError("a transposed convolution is not covered: only forward ones are")
+    sliding = {"stride": stride, "padding": padding, "dilation": dilation, "layout": layout}
+    given: dict[str, Any] = {"n": n, "c": c, "h": h, "w": w, "k": k, "r": r, "s": s, **sliding}
+    flat = d is None and q is None
+    problem = conv2d(groups=groups, **given) if flat else _volumes(given | {"d": d, "q": q}, groups)
     of_the_cpu = {
         "threads": threads,
         "tune": tune,
@@ -126,6 +118,16 @@ def generate_conv(
         "cache": cache,
     }
     return _generated(fused(problem, epilogue), target, dtype, of_the_cpu)
+
+
+def _volumes(given: Mapping[str, Any], groups: int) -> Problem:
+    """The convolution of volumes that these arguments say. Raises ProblemError."""
+    missing = [name for name in ("d", "h", "q", "r") if given[name] is None]
+    if missing:
+        raise ProblemError(f"conv3d: {missing[0]} is missing: give d, h, q and r, or neither d nor q for an image")
+    if groups != 1:
+        raise ProblemError(f"conv3d: groups={groups!r}: a convolution of volumes has one group")
+    return conv3d(**given)
 
 
 def generate_matmul(

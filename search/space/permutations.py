@@ -24,6 +24,17 @@ CLASSES: dict[str, tuple[str, ...]] = {
         "{nchwr}sk",
         "{nchws}rk",
     ),
+    # The same with d and q beside h and r.
+    "conv3d": (
+        "{kcqrs}{ndh}w",
+        "{kcqrs}{ndw}h",
+        "{nkdhw}{cqr}s",
+        "{nkdhw}{cqs}r",
+        "{ncdhqrs}wk",
+        "{ncdwqrs}hk",
+        "{ncdhwqr}sk",
+        "{ncdhwqs}rk",
+    ),
     # Every tensor of a depthwise convolution moves with c, and each order leaves one thing in place. With w or h
     # innermost the weights stay and the window of x slides. With c innermost the rows of x and y stay, whose channels
     # are neighbours.

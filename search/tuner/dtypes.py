@@ -22,6 +22,8 @@ def typed(problem: Problem, target: str, dtype: str | None, output_dtype: str | 
 
     Raises ProblemError for dtypes that no kernel of the target computes in.
     """
+    if problem.op == "conv3d" and (target != "cpu" or dtype not in (None, "f32")):
+        raise ProblemError("conv3d: convolutions of volumes are covered in f32 on a CPU alone")
     return on_cpu(problem, dtype, output_dtype) if target == "cpu" else _typed_for_gpu(problem, dtype)
 
 

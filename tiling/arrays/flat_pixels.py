@@ -36,6 +36,8 @@ def unsupported_reason(problem: Problem) -> str | None:
     access = access_of(problem)
     if len([dim for dim in problem.row_dims if dim in PIXELS]) < 2 or access.lanewise:
         return "only convolutions whose weights all pixels share have their pixels as one dim"
+    if len(problem.windows) > len(PIXELS):
+        return "only images of two axes have their pixels as one dim"
     if access.transposes_x or access.transposed_output:
         return "only images with channels last have their pixels as one dim"
     if any(window.stride > 1 for window in problem.windows):

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypedDict
 
-from tiling.canonical import DEFAULT_LAYOUT, MATMUL_REQUIRED
+from tiling.canonical import DEFAULT_LAYOUT, MATMUL_REQUIRED, PAD_SIDES
 from tiling.choices import meant
-from tiling.operators import Side, conv2d, in_order, in_wider, matmul
+from tiling.operators import conv2d, in_order, in_wider, matmul
 from tiling.problem import Problem, ProblemError, ShapeError
+from tiling.sliding import Side
+from tiling.volumes import conv3d
 
 REQUIRED = ("c", "h", "w", "k", "r", "s")
 KEYS = (
@@ -17,11 +19,17 @@ KEYS = (
     *("pad_h", "pad_w", "pad_top", "pad_bottom", "pad_left", "pad_right", "groups", "layout"),
     *("c_of", "k_of"),
 )
+VOLUME_REQUIRED = ("c", "d", "h", "w", "k", "q", "r", "s")
+VOLUME_KEYS = (
+    *("n", *VOLUME_REQUIRED, "layout", "pad", "padding"),
+    *(f"{name}{axis}" for name in ("stride", "dilation") for axis in ("", "_d", "_h", "_w")),
+    *(key for axis, sides in PAD_SIDES.items() for key in (f"pad_{axis}", *sides)),
+)
 MATMUL_KEYS = (*MATMUL_REQUIRED, "batch", "trans_a", "trans_b", "order_a", "order_b", "order_c")
 # The dtype of the inputs, and the dtype of the output where it is not the default (OUTPUT_DTYPE).
 DTYPE_KEYS = ("dtype", "out")
 LARGEST = 2**31 - 1  # the largest C int
-_SIDES = {"h": ("pad_top", "pad_bottom"), "w": ("pad_left", "pad_right")}
+VOLUME_START = re.compile(r"(?:^|[,\s])[dq]\s*=")
 MATMUL_START = re.compile(r"(?:^|[,\s])m\s*=")
 
 
@@ -70,9 +78,9 @@ class Convolution(_Dtypes, total=False):
     k: int
     r: int
     s: int
-    stride: tuple[int, int]
+    stride: tuple[int, ...]
     padding: tuple[Side, Side]
-    dilation: tuple[int, int]
+    dilation: tuple[int, ...]
     groups: int
     layout: str
 
@@ -82,12 +90,14 @@ def _dtypes(pairs: Mapping[str, str]) -> _Dtypes:
 
 
 def convolution_of(text: str) -> Problem:
-    """The convolution of key=value pairs. Raises ShapeError."""
+    """The convolution of key=value pairs; a key d or q says that it is one of volumes. Raises ShapeError."""
+    if VOLUME_START.search(text):
+        return _volume_of(text)
     pairs = _along_w(pairs_of(text, (*KEYS, *DTYPE_KEYS)))
     require(pairs, REQUIRED)
     c, h, w, k, r, s = (number(key, pairs[key]) for key in REQUIRED)
-    stride = _axes(pairs, "stride")
-    dilation = _axes(pairs, "dilation")
+    stride = _axes(pairs, "stride", "hw")
+    dilation = _axes(pairs, "dilation", "hw")
     vertical, horizontal = (_padding(pairs, axis) for axis in "hw")
     n, groups = (number(key, pairs.get(key, "1")) for key in ("n", "groups"))
     wider = [number(key, pairs[key]) if key in pairs else None for key in ("c_of", "k_of")]
@@ -101,6 +111,25 @@ def convolution_of(text: str) -> Problem:
     )
     try:
         return in_wider(problem, *wider)
+    except ProblemError as error:
+        raise ShapeError(str(error)) from error
+
+
+def _volume_of(text: str) -> Problem:
+    """The 3-D convolution of key=value pairs. Raises ShapeError."""
+    pairs = pairs_of(text, (*VOLUME_KEYS, *DTYPE_KEYS))
+    require(pairs, VOLUME_REQUIRED)
+    if set(_dtypes(pairs).values()) - {"f32", None}:
+        raise ShapeError("convolutions of volumes are of f32 alone: leave dtype and out away")
+    front, top, left = (_padding(pairs, axis) for axis in "dhw")
+    try:
+        return conv3d(
+            **{key: number(key, pairs[key]) for key in ("n", *VOLUME_REQUIRED) if key in pairs},
+            stride=_axes(pairs, "stride", "dhw"),
+            dilation=_axes(pairs, "dilation", "dhw"),
+            padding=(front, top, left),
+            layout=pairs.get("layout", DEFAULT_LAYOUT),
+        )
     except ProblemError as error:
         raise ShapeError(str(error)) from error
 
@@ -147,15 +176,14 @@ def _only(pairs: Mapping[str, str], keys: Iterable[str]) -> str | None:
     return given[0] if given else None
 
 
-def _axes(pairs: Mapping[str, str], name: str) -> tuple[int, int]:
-    vertical, horizontal = (_only(pairs, (name, f"{name}_{axis}")) for axis in "hw")
-    down, along = (number(key, pairs[key]) if key else 1 for key in (vertical, horizontal))
-    return down, along
+def _axes(pairs: Mapping[str, str], name: str, axes: str) -> tuple[int, ...]:
+    keys = [_only(pairs, (name, f"{name}_{axis}")) for axis in axes]
+    return tuple(number(key, pairs[key]) if key else 1 for key in keys)
 
 
 def _padding(pairs: Mapping[str, str], axis: str) -> Side:
     whole = ("pad", "padding", f"pad_{axis}")
-    before, after = (_only(pairs, (*whole, side)) for side in _SIDES[axis])
+    before, after = (_only(pairs, (*whole, side)) for side in PAD_SIDES[axis])
     if before in whole and pairs[before] in ("same", "valid"):
         return pairs[before]
     words = " or 'same' or 'valid'"

@@ -35,6 +35,7 @@ from tiling.text.suite import Layer, find, read, suites
 
 _A = {
     "conv2d": "a convolution",
+    "conv3d": "a convolution",
     "depthwise2d": "a convolution",
     "grouped2d": "a convolution",
     "pointwise2d": "a convolution",
@@ -144,6 +145,7 @@ def _as(operator: Callable[[Problem], Problem], text: str) -> Problem:
 
 _PARSERS: dict[str, Callable[[str], Problem]] = {
     "conv2d": parse_shape,
+    "conv3d": parse_shape,
     "depthwise2d": parse_shape,
     "grouped2d": partial(_as, grouped2d),
     "pointwise2d": partial(_as, pointwise2d),

@@ -7,10 +7,12 @@ from math import prod
 
 import numpy as np
 
-from graph.model.node import Made, Node, Product, Text, at, broadcast
-from graph.model.windows import groups_of, transposed_windows, windows
+from graph.model.node import Made, Node, Product, Shape, Text, at, broadcast
+from graph.model.windows import Windows, groups_of, transposed_windows, windows
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
+from tiling.problem import Problem
+from tiling.volumes import conv3d
 
 # A weight is packed once. Where the second factor of a product is computed in the call, each call packs it, which costs
 # as much as reading it: with fewer rows than this, packing does not pay.
@@ -26,10 +28,22 @@ def _conv(node: Node) -> Made:
         raise node.refuse(f"x has {x[1]} channels, and the weights are for {w[1] * group}")
     if w[0] % group:
         raise node.refuse(f"{w[0]} filters are no multiple of {group} groups")
-    if axes > 2 or node.dtype() != "f32" or node.known[1] is None:
+    if axes > 3 or (axes == 3 and group > 1) or node.dtype() != "f32" or node.known[1] is None:
         return _conv_text(node, group)
+    problem = _volumes(x, w, found) if axes == 3 else _images(x, w, found, group)
+    if problem.output.shape[2:] != (*(1,) * (2 - axes), *found.outputs):
+        raise node.refuse(f"padding of {found.before} and {found.after} gives another shape than {found.outputs}")
+    inputs = (0, 1, 2) if node.has(2) else (0, 1)
+    channel = problem.output_axes[1]
+    problem = fused(problem, f"y + b[{channel}]") if node.has(2) else problem
+    return Product(problem, inputs, (x[0], w[0], *found.outputs))
+
+
+def _images(x: Shape, w: Shape, found: Windows, group: int) -> Problem:
+    """A convolution of one or two axes."""
+    axes = len(x) - 2
     rows, columns = (1,) * (2 - axes), (0,) * (2 - axes)
-    problem = conv2d(
+    return conv2d(
         n=x[0],
         c=x[1],
         h=(*rows, *x[2:])[0],
@@ -43,12 +57,20 @@ def _conv(node: Node) -> Made:
         groups=group,
         layout="nchw",
     )
-    if problem.output.shape[2:] != (*rows, *found.outputs):
-        raise node.refuse(f"padding of {found.before} and {found.after} gives another shape than {found.outputs}")
-    inputs = (0, 1, 2) if node.has(2) else (0, 1)
-    channel = problem.output_axes[1]
-    problem = fused(problem, f"y + b[{channel}]") if node.has(2) else problem
-    return Product(problem, inputs, (x[0], w[0], *found.outputs))
+
+
+def _volumes(x: Shape, w: Shape, found: Windows) -> Problem:
+    """A convolution of three axes."""
+    (n, c, d, h, width), (k, _, q, r, s) = x, w
+    (stride_d, *stride), (dilation_d, *dilation) = found.strides, found.dilations
+    front, top, left = zip(found.before, found.after)
+    return conv3d(
+        **{"n": n, "c": c, "d": d, "h": h, "w": width, "k": k, "q": q, "r": r, "s": s},
+        stride=(stride_d, stride[0], stride[1]),
+        dilation=(dilation_d, dilation[0], dilation[1]),
+        padding=(front, top, left),
+        layout="nchw",
+    )
 
 
 def _pair(values: tuple[int, ...]) -> tuple[int, int]:

@@ -3,15 +3,15 @@
 import pytest
 
 from graph.layouts.costs import Costs
-from graph.layouts.images import TO_FIRST, TO_LAST, conversion
+from graph.layouts.images import conversion, to_first, to_last
 from tiling.operators import conv2d, in_layout
 from tiling.program.infer import sized
 from tiling.program.read import read
 
 FIRST = conv2d(n=1, c=8, h=6, w=6, k=8, r=3, s=3, layout="nchw")
 LAST = in_layout(FIRST, "nhwc")
-MOVED = conversion("f32", (1, 8, 6, 6), TO_LAST)
-BACK = conversion("f32", (1, 6, 6, 8), TO_FIRST)
+MOVED = conversion("f32", (1, 8, 6, 6), to_last(4))
+BACK = conversion("f32", (1, 6, 6, 8), to_first(4))
 
 
 def costs(hope=1.0, **measured):

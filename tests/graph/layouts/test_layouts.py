@@ -85,6 +85,30 @@ def test_the_numbers_are_the_same_in_each_layout(monkeypatch, seconds, outputs):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seconds", [last_is_faster, first_is_faster])
+@pytest.mark.parametrize("outputs", [("d", "i"), ("f", "g")], ids=str)
+def test_volumes_have_the_same_numbers_in_each_layout(monkeypatch, seconds, outputs):
+    monkeypatch.setattr(plan, "choices", choices_with(seconds))
+    constants = {"w": whole(1, 6, 3, 2, 3, 3), "v": whole(2, 6, 6, 1, 1, 1), "u": whole(3, 4, 12, 2, 1, 2)}
+    constants |= {"b": whole(4, 6), "part": whole(5, 6, 1, 1, 1)}
+    nodes = [
+        node("Conv", ["x", "w", "b"], ["a"], "a", pads=[1, 1, 1, 0, 1, 1], strides=[1, 1, 2]),
+        node("Relu", ["a"], ["c"], "c"),
+        node("Conv", ["c", "v"], ["e"], "e"),
+        node("Add", ["e", "c"], ["d"], "d"),
+        node("Mul", ["d", "part"], ["f"], "f"),
+        node("Concat", ["f", "c"], ["g"], "g", axis=1),
+        node("MaxPool", ["g"], ["h"], "h", kernel_shape=[2, 2, 1]),
+        node("Conv", ["h", "u"], ["i"], "i", dilations=[1, 1, 2], auto_pad="SAME_UPPER"),
+    ]
+    given = model(nodes, {"x": [2, 3, 4, 5, 6]}, list(outputs), constants)
+    assert set(layouts(given, seconds)[0]) == {"nhwc" if seconds is last_is_faster else "nchw"}
+    x = whole(6, 2, 3, 4, 5, 6)
+    for y, wanted in zip(compile_model(given)(x), ReferenceEvaluator(given).run(None, {"x": x}), strict=True):
+        assert y.tolist() == wanted.tolist()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 3])
 def test_an_image_that_is_seen_in_another_shape_is_laid_out_from_that_one(monkeypatch, channels):
     monkeypatch.setattr(plan, "choices", choices_with(last_is_faster))

@@ -49,6 +49,7 @@ from tiling.scheme.specifiers import (
     Vector,
 )
 from tiling.text.shapes import canonical
+from tiling.volumes import conv3d
 
 EXTENTS = (1, 1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 24, 31)
 # Enough for every loop to have its say; more only takes the reference longer.
@@ -90,6 +91,8 @@ def case(random: Random, isas: tuple[str, ...], threads: tuple[int, ...] = (1, 1
     isa = isa_named(random.choice(isas))
     if isa.dtype == "f32" and random.random() < 0.125:
         found = winograd(random, followed(random, transformable(random)), isa)
+    elif isa.dtype == "f32" and random.random() < 0.1:
+        found = scheme(random, followed(random, volume(random)), isa)
     else:
         found = scheme(random, along_pixels(followed(random, problem(random, isa)), isa.lanes), isa)
     return Case(found, isa.name, random.choice(threads), random.random() < 0.3, random.random() < 0.5)
@@ -157,6 +160,26 @@ def _conv2d(random: Random) -> Problem:
         groups=groups,
         layout=random.choice(LAYOUTS),
     )
+
+
+def volume(random: Random) -> Problem:
+    """A convolution of volumes, of at most MOST_FLOPS."""
+    while True:
+        taps = [random.choice((1, 1, 2, 3, 3)) for _ in "dhw"]
+        dilation = [random.choice((1, 1, 1, 2, 3)) for _ in "dhw"]
+        padding = [[random.choice((0, 0, 1, 2)) for _ in "be"] for _ in "dhw"]
+        least = [max(1, (t - 1) * d + 1 - sum(sides)) for t, d, sides in zip(taps, dilation, padding)]
+        found = conv3d(
+            **{"n": random.choice((1, 1, 2)), "c": random.choice(EXTENTS), "k": random.choice((*EXTENTS, 37))},
+            **{axis: size + random.randint(0, 7) for axis, size in zip("dhw", least)},
+            **dict(zip("qrs", taps)),
+            stride=[random.choice((1, 1, 1, 2, 3)) for _ in "dhw"],
+            padding=padding,
+            dilation=dilation,
+            layout=random.choice(LAYOUTS),
+        )
+        if found.flops <= MOST_FLOPS:
+            return found
 
 
 def transformable(random: Random) -> Problem:
