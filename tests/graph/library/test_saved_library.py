@@ -91,13 +91,12 @@ def test_a_call_allocates_nothing_and_gives_the_same_bits_again(network, tmp_pat
 
 
 @pytest.mark.slow
-def test_nothing_is_undefined_or_outside(shared, tmp_path):
-    """What one thread computes is sanitized kernel by kernel, in tests/cpu/codegen."""
+def test_nothing_is_undefined_or_outside(network, tmp_path):
     if without_sanitizers():
         pytest.skip(without_sanitizers())
     flags = [flag for flag in FLAGS if not flag.startswith(("-std", "-ffp"))]
-    (found,), *_ = ran(built(shared, tmp_path, flags), shared, [X])
-    for y, expected in zip(found, shared(X), strict=True):
+    (found,), *_ = ran(built(network, tmp_path, flags), network, [X])
+    for y, expected in zip(found, network(X), strict=True):
         np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
 
