@@ -80,7 +80,7 @@ def run(
         for number in itertools.count():
             if enough(number):
                 return
-            yield case(Random(f"{seed}:{number}"), runnable, threads)
+            yield case(Random(f"{seed}:{number}"), runnable, threads, volumes=True)
 
     return check_all(cases(), jobs, report, function)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Protocol
 
 from tiling.dtypes.products import OUTPUT_DTYPE
@@ -61,10 +62,8 @@ def text_of(problem: Original) -> str | None:
         return None
     if problem.op == "matmul":
         shape = _product(problem)
-    elif problem.op in ("conv2d", "depthwise2d", "grouped2d"):
+    elif problem.op in ("conv2d", "conv3d", "depthwise2d", "grouped2d"):
         shape = _convolution(problem)
-    elif problem.op == "conv3d":
-        shape = _volume(problem)
     else:
         return None
     dtype = f",dtype={problem.dtype}" if problem.dtype != "f32" else ""
@@ -82,7 +81,7 @@ def lying_of(problem: Original) -> dict[str, str | int]:
                 found[f"order_{tensor.name}"] = order
         return found
     images = {"c_of": problem.broadcast, "k_of": problem.output}
-    axis = problem.layout.index("c")
+    axis = 1 if problem.layout == "nchw" else len(problem.output.shape) - 1
     pairs = {key: (image.shape[axis], image.reached(problem.extents)[axis]) for key, image in images.items()}
     return {key: width for key, (width, own) in pairs.items() if width != own}
 
@@ -112,23 +111,24 @@ def _product(problem: Original) -> str:
 
 
 def _convolution(problem: Original) -> str:
-    extents = problem.extents
-    size = dict(zip(problem.layout, problem.broadcast.shape))
-    images = (problem.broadcast, problem.output)
-    size["c"], k = (dict(zip(problem.layout, image.reached(extents)))["c"] for image in images)
-    sizes = {**{key: size[key] for key in "nchw"}, "k": k, "r": extents["r"], "s": extents["s"]}
-    vertical, horizontal = problem.windows
-    both = {window.dim: _sides(window, extents[window.dim], extents[window.tap]) for window in problem.windows}
-    (top, bottom), (left, right) = both.values()
-    if top == bottom and left == right:
-        padding = _of_axes("pad", {"h": top, "w": left})
+    """The text of a convolution of images or volumes."""
+    extents, windows = problem.extents, problem.windows
+    axes = "".join(window.dim for window in windows)
+    order = f"n{axes}c" if problem.layout == DEFAULT_LAYOUT else f"nc{axes}"
+    size = dict(zip(order, problem.broadcast.shape))
+    size["c"], k = (image.reached(extents)[order.index("c")] for image in (problem.broadcast, problem.output))
+    taps = {window.tap: extents[window.tap] for window in windows}
+    sizes = {**{key: size[key] for key in ("n", "c", *axes)}, "k": k, **taps}
+    options = {
+        "groups": size["c"] * prod(taps.values()) * k // problem.vector.elements,
+        **_of_axes("stride", {window.dim: window.stride for window in windows}),
+        **_of_axes("dilation", {window.dim: window.dilation for window in windows}),
+    }
+    both = {window.dim: _sides(window, extents[window.dim], extents[window.tap]) for window in windows}
+    if all(before == after for before, after in both.values()):
+        padding = _of_axes("pad", {dim: before for dim, (before, _) in both.items()})
     else:
         padding = {key: number for dim, pair in both.items() for key, number in zip(PAD_SIDES[dim], pair)}
-    options = {
-        "groups": size["c"] * extents["r"] * extents["s"] * k // problem.vector.elements,
-        **_of_axes("stride", {"h": vertical.stride, "w": horizontal.stride}),
-        **_of_axes("dilation", {"h": vertical.dilation, "w": horizontal.dilation}),
-    }
     kept: dict[str, int | str] = {key: value for key, value in sizes.items() if key != "n" or value != 1}
     kept |= {key: value for key, value in options.items() if value != 1}
     kept |= {key: value for key, value in padding.items() if value != 0}
@@ -143,26 +143,6 @@ def _sides(window: Window, points: int, taps: int) -> tuple[int, int]:
     if least <= window.before < least + window.stride:
         return window.before, window.before
     return window.before, max(0, least)
-
-
-def _volume(problem: Original) -> str:
-    """The text of a 3-D convolution."""
-    extents, x, y = problem.extents, problem.broadcast.shape, problem.output.shape
-    last = problem.layout == DEFAULT_LAYOUT
-    (n, *points, c), k = (x if last else (x[0], *x[2:], x[1])), y[-1 if last else 1]
-    sizes = {"n": n, "c": c, **dict(zip("dhw", points)), "k": k, **{tap: extents[tap] for tap in "qrs"}}
-    kept: dict[str, int | str] = {key: value for key, value in sizes.items() if key != "n" or value != 1}
-    for name in ("stride", "dilation"):
-        numbers = {window.dim: getattr(window, name) for window in problem.windows}
-        kept |= {key: number for key, number in _of_axes(name, numbers).items() if number != 1}
-    both = {window.dim: _sides(window, extents[window.dim], extents[window.tap]) for window in problem.windows}
-    if all(before == after for before, after in both.values()):
-        padding = _of_axes("pad", {dim: before for dim, (before, _) in both.items()})
-    else:
-        padding = {key: number for dim, pair in both.items() for key, number in zip(PAD_SIDES[dim], pair)}
-    kept |= {key: number for key, number in padding.items() if number != 0}
-    kept |= {} if last else {"layout": problem.layout}
-    return ",".join(f"{key}={value}" for key, value in kept.items())
 
 
 def _of_axes(name: str, numbers: dict[str, int]) -> dict[str, int]:

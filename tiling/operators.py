@@ -93,13 +93,13 @@ def in_layout(problem: Problem, layout: str) -> Problem:
     """
     layout, asked = layout.lower() if isinstance(layout, str) else layout, layout
     if layout not in LAYOUTS:
-        raise ProblemError(f"conv2d: layout={asked!r:.40} must be {' or '.join(map(repr, LAYOUTS))}")
+        raise ProblemError(f"{problem.op}: layout={asked!r:.40} must be {' or '.join(map(repr, LAYOUTS))}")
     if layout == problem.layout and problem.epilogue is None:
         return problem
     channels = channel_axis(problem)
     images = problem.broadcast, problem.output
     if layout != problem.layout and any(x.shape[channels] != x.reached(problem.extents)[channels] for x in images):
-        raise ProblemError(f"conv2d: images that lie in longer arrays have layout={problem.layout!r} alone")
+        raise ProblemError(f"{problem.op}: images that lie in longer arrays have layout={problem.layout!r} alone")
     order = [axis for axis in range(len(problem.output.shape)) if axis != channels]
     order.insert(len(order) if layout == "nhwc" else 1, channels)
 
@@ -146,10 +146,10 @@ def in_wider(problem: Problem, c_of: int | None = None, k_of: int | None = None)
         if wanted is None:
             continue
         width, tensor = positive("conv2d", f"{name}_of", wanted), found._role(role)
-        if problem.layout != "nhwc" or problem.dtype != "f32" or problem.is_product:
+        if problem.layout != "nhwc" or problem.dtype != "f32" or len(problem.windows) != 2:
             raise ProblemError(
-                f"conv2d: {name}_of={width}: only convolutions of f32, channels last, take part of the channels of an "
-                "array: leave it out"
+                f"{problem.op}: {name}_of={width}: only convolutions of images, f32 and channels last, take part of "
+                "the channels of an array: leave it out"
             )
         if width < tensor.shape[-1]:
             raise ProblemError(f"conv2d: {name}_of={width} must be at least the {tensor.shape[-1]} channels of {name}")

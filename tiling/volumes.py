@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tiling.dtypes.products import dtype_of, output_dtype_of
 from tiling.operators import in_layout
-from tiling.problem import Problem
+from tiling.problem import Problem, ProblemError
 from tiling.sliding import Side, along, outputs, padding_along, positive, sides
 from tiling.tensor import Affine, Tensor
 
@@ -25,6 +26,8 @@ def conv3d(
     padding: int | str | tuple[Side | int, ...] = 0,
     dilation: int | tuple[int, ...] = 1,
     layout: str = "nhwc",
+    dtype: str = "f32",
+    output_dtype: str | None = None,
 ) -> Problem:
     """A 3-D convolution of f32, channels last: x (N,D,H,W,C), weights (K,C,Q,R,S), y (N,OD,OH,OW,K).
 
@@ -33,9 +36,12 @@ def conv3d(
     stride, dilation: one number, or (along d, along h, along w).
     padding: one number, one per axis, ((front, back), (top, bottom), (left, right)), "valid" or "same", as in `conv2d`.
     layout: "nchw" has the channels of x and y before their points, x (N,C,D,H,W), y (N,K,OD,OH,OW).
+    dtype, output_dtype: f32, under any of its names.
 
     Raises ProblemError.
     """
+    if dtype_of(dtype) != "f32" or output_dtype_of(output_dtype or "f32") != "f32":
+        raise ProblemError("conv3d: convolutions of volumes are of f32 alone: leave the dtypes away")
     given = {"n": n, "c": c, "d": d, "h": h, "w": w, "k": k, "q": q, "r": r, "s": s}
     sizes = {name: positive("conv3d", name, value) for name, value in given.items()}
     axes = "".join(TAPS)

@@ -15,12 +15,12 @@ def fold_batch_norm(
     gamma·(conv(x, w) + bias - mean) / sqrt(var + eps) + beta  =  conv(x, w') + b'
     with  g = gamma / sqrt(var + eps),  w'[k] = g[k]·w[k],  b' = beta + g·(bias - mean).
 
-    w is (K,C,R,S), eps is one number, every other array is (K,). The names are those of PyTorch's BatchNorm2d in
-    evaluation mode. The arithmetic is in float64; w' (K,C,R,S) and b' (K,) are float32. Pass them to a kernel with, for
-    example, epilogue="relu(y + b)". Raises ArgumentError.
+    w is (K,C,R,S), or (K,C,Q,R,S) for volumes, eps is one number, every other array is (K,). The names are those of
+    PyTorch's BatchNorm2d in evaluation mode. The arithmetic is in float64; w', of the shape of w, and b' (K,) are
+    float32. Pass them to a kernel with, for example, epilogue="relu(y + b)". Raises ArgumentError.
     """
     weights = _numbers("w", w)
-    if weights.ndim != 4:
+    if weights.ndim not in (4, 5):
         raise ArgumentError(f"w has shape {weights.shape}, but the weights of a convolution are (K, C, R, S)")
     if bias is None:
         bias = np.zeros(weights.shape[0])
@@ -39,8 +39,9 @@ def fold_batch_norm(
     scale = of["gamma"] / np.sqrt(of["var"] + epsilon)
     shifted = of["beta"] + scale * (of["bias"] - of["mean"])
     with np.errstate(over="ignore"):
-        folded, shifted = (scale[:, None, None, None] * weights).astype(np.float32), shifted.astype(np.float32)
-    finite = np.isfinite(folded).all((1, 2, 3)) & np.isfinite(shifted)
+        scales = scale.reshape(-1, *(1,) * (weights.ndim - 1))
+        folded, shifted = (scales * weights).astype(np.float32), shifted.astype(np.float32)
+    finite = np.isfinite(folded).reshape(len(folded), -1).all(1) & np.isfinite(shifted)
     if not finite.all():
         raise ArgumentError(f"channel {int(np.argmin(finite))} folds into weights or a bias that are no finite float32")
     return folded, shifted

@@ -14,7 +14,6 @@ from cpu.codegen.arrays import elements_of, stored
 from cpu.codegen.emit import Source, emit
 from cpu.codegen.epilogue import may_be_output
 from cpu.kernel.arguments import (
-    TO_CHANNELS_FIRST,
     Pointer,
     adopted,
     aligned,
@@ -205,7 +204,8 @@ class Kernel:
         """y = x * w. Raises ArgumentError.
 
         x: (N,H,W,C), or (N,C,H,W) in layout nchw. w: (K,C/groups,R,S), or what `pack` gave; raw weights are packed on
-        every call, into memory that the kernel keeps. y: (N,OH,OW,K), or (N,K,OH,OW) in layout nchw.
+        every call, into memory that the kernel keeps. y: (N,OH,OW,K), or (N,K,OH,OW) in layout nchw. Volumes have D, Q
+        and OD besides: x (N,D,H,W,C), w (K,C,Q,R,S), y (N,OD,OH,OW,K).
         arrays, named: the epilogue's arrays, in the order of their first use or by name: k(x, w, b, z) or
         k(x, w, z=z, b=b). One of the output's shape may be `out` itself: then y is added to it in place.
         out: y is written there and returned.
@@ -249,7 +249,7 @@ class Kernel:
         if out is not None:
             return out
         if lying is not seen:
-            y = y.transpose(TO_CHANNELS_FIRST)
+            y = np.moveaxis(y, -1, 1)
         return like(x, y, self._elements[2])
 
     def empty(self) -> np.ndarray:

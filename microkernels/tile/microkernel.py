@@ -43,12 +43,14 @@ class Operator:
 
 # A matmul tile of m rows × n vectors is a stride-1 convolution tile of w rows × k vectors under other names. The
 # emitter writes the same loads and FMAs, so it is not measured again. Nor is a pointwise2d tile of k rows × w vectors,
-# although its vectors come from x.
+# although its vectors come from x, nor a conv3d tile: rows along d lie apart as those of several images do.
 OPERATORS = {
     "conv2d": Operator(("n", "h", "w"), "k", ("c", "r", "s")),
     "depthwise2d": Operator(("n", "h", "w"), "c", ("r", "s"), lanewise=True),
     "grouped2d": Operator(("n", "h", "w"), "k", ("r", "s", "c"), lanewise=True, exchange_dim="c"),
-    "conv3d": Operator(("n", "h", "w"), "k", ("c", "r", "s"), {dim: dim for dim in "nhwcrs"}),
+    "conv3d": Operator(
+        ("n", "d", "h", "w"), "k", ("c", "q", "r", "s"), {**{dim: dim for dim in "nhwcrs"}, "d": "n", "q": "r"}
+    ),
     "matmul": Operator(("m",), "n", ("k",), {"m": "w", "k": "c"}),
     "pointwise2d": Operator(("k",), "w", ("c",), {"k": "w", "c": "c"}),
 }
@@ -126,7 +128,9 @@ class Microkernel:
             return replace(self, isa=isa, op=_NOTHING_EXCHANGED)
         if ranked == self.op:
             return replace(self, isa=isa)
-        return replace(self, isa=isa, op=ranked, rows=self._renamed(self.rows), unrolled=self._renamed(self.unrolled))
+        measured = OPERATORS[ranked]
+        rows, unrolled = self._renamed(self.rows, measured.rows), self._renamed(self.unrolled, measured.reductions)
+        return replace(self, isa=isa, op=ranked, rows=rows, unrolled=unrolled)
 
     @property
     def row_count(self) -> int:
@@ -177,8 +181,12 @@ class Microkernel:
         broadcast = 0 if isa_named(self.isa).embedded_broadcast else 1
         return self.accumulators + self.vectors + broadcast
 
-    def _renamed(self, factors: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
-        return tuple((self.operator.as_conv[dim], extent) for dim, extent in factors)
+    def _renamed(self, factors: tuple[tuple[str, int], ...], dims: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+        """The factors under the names of the measured tile's dims. Two may have one name there, as d and n."""
+        found = dict.fromkeys(dims, 1)
+        for dim, extent in factors:
+            found[self.operator.as_conv[dim]] *= extent
+        return tuple((dim, extent) for dim, extent in found.items() if extent > 1)
 
 
 def parse(name: str) -> Microkernel:

@@ -126,7 +126,7 @@ def _volumes(given: Mapping[str, Any], groups: int) -> Problem:
     if missing:
         raise ProblemError(f"conv3d: {missing[0]} is missing: give d, h, q and r, or neither d nor q for an image")
     if groups != 1:
-        raise ProblemError(f"conv3d: groups={groups!r}: a convolution of volumes has one group")
+        raise ProblemError(f"conv3d: groups={groups!r}: convolutions of volumes have one group")
     return conv3d(**given)
 
 

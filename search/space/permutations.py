@@ -24,7 +24,7 @@ CLASSES: dict[str, tuple[str, ...]] = {
         "{nchwr}sk",
         "{nchws}rk",
     ),
-    # The same with d and q beside h and r.
+    # The same with d and q beside h and r. With d or q innermost the re-use is that of h or r, which are longer mostly.
     "conv3d": (
         "{kcqrs}{ndh}w",
         "{kcqrs}{ndw}h",

@@ -22,8 +22,6 @@ def typed(problem: Problem, target: str, dtype: str | None, output_dtype: str | 
 
     Raises ProblemError for dtypes that no kernel of the target computes in.
     """
-    if problem.op == "conv3d" and (target != "cpu" or dtype not in (None, "f32")):
-        raise ProblemError("conv3d: convolutions of volumes are covered in f32 on a CPU alone")
     return on_cpu(problem, dtype, output_dtype) if target == "cpu" else _typed_for_gpu(problem, dtype)
 
 
@@ -40,9 +38,16 @@ def on_cpu(problem: Problem, dtype: str | None, output_dtype: str | None) -> Pro
     if output_dtype is None:
         output_dtype = problem.output_dtype if dtype == problem.dtype else OUTPUT_DTYPE[dtype]
     _lying_in(problem, dtype)
+    _of_volumes(problem, dtype == "f32")
     problem = replace(problem, dtype=dtype, output_dtype=output_dtype)
     in_dot_groups(problem)  # refuses too large a copy of x before anything is compiled
     return problem
+
+
+def _of_volumes(problem: Problem, covered: bool) -> None:
+    """Raises ProblemError for a convolution of volumes that is not `covered`."""
+    if problem.op == "conv3d" and not covered:
+        raise ProblemError("conv3d: convolutions of volumes are covered in f32 on a CPU alone")
 
 
 def _lying_in(problem: Problem, dtype: str) -> None:
@@ -58,6 +63,7 @@ def _typed_for_gpu(problem: Problem, dtype: str | None) -> Problem:
     tf32. f32 is computed without matrix instructions, where it is asked for. Raises ProblemError for another dtype, for
     two dtypes that contradict each other, and for an output of another dtype.
     """
+    _of_volumes(problem, False)
     dtype = dtype_of(dtype)
     own = problem.dtype if problem.dtype != "f32" else None
     if own and dtype and own != dtype:

@@ -59,8 +59,11 @@ def test_same_padding_and_one_number_for_all_axes():
     [
         ("c=1,d=5,h=6,w=7,k=1,q=3", "the shape lacks r, s"),
         ("c=1,h=6,w=7,k=1,q=3,r=1,s=1", "the shape lacks d"),
-        ("c=1,d=5,h=6,w=7,k=1,q=3,r=1,s=1,groups=2", "unknown key 'groups'"),
-        ("c=1,d=5,h=6,w=7,k=1,q=3,r=1,s=1,dtype=bf16", "convolutions of volumes are of f32 alone"),
+        ("c=1,d=5,h=6,w=7,k=1,q=3,r=1,s=1,groups=2", "groups=2: convolutions of volumes have one group"),
+        (
+            "c=1,d=5,h=6,w=7,k=1,q=3,r=1,s=1,dtype=bf16",
+            "volumes are of f32 alone: leave the dtypes away",
+        ),
         ("c=1,d=5,h=6,w=7,k=1,q=8,r=1,s=1", "the kernel reaches over 8 points along d, the padded input has only 5"),
         ("c=1,d=0,h=6,w=7,k=1,q=1,r=1,s=1", "d=0 must be at least 1"),
         ("c=1,d=5,h=6,w=7,k=1,q=1,r=1,s=1,stride=1,stride_d=2", "stride and stride_d set the same value"),
@@ -77,7 +80,7 @@ def test_texts_that_are_no_volume(text, message):
         ({"stride": (1, 1)}, r"stride=\(1, 1\) must be one number or one per axis \(d, h, w\)"),
         ({"padding": (1, 1)}, r"must be p, \(pd, ph, pw\), \(\(front, back\), \(top, bottom\), \(left, right\)\)"),
         ({"padding": -1}, "padding=-1 must be at least 0"),
-        ({"layout": "ndhwc"}, "layout='ndhwc' must be 'nhwc' or 'nchw'"),
+        ({"layout": "ndhwc"}, "conv3d: layout='ndhwc' must be 'nhwc' or 'nchw'"),
         ({"q": 1.5}, "q=1.5 must be a whole number"),
     ],
 )

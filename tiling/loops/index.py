@@ -116,7 +116,7 @@ class Index:
         return False
 
     def at(self, values: Mapping[str, int]) -> int:
-        """The value where variables have these values."""
+        """The value where variables have these values. A vector may be one of these values itself: do not change it."""
         total: int | None = self.offset or None
         for term, coefficient in self.terms:
             value = values[term] if isinstance(term, str) else _part_at(term, values)

@@ -39,7 +39,7 @@ def descriptor(text: str) -> Convolution:
     trivial = {"id": 1, "od": 1, "kd": 1, "sd": 1, "pd": 0, "dd": 0}
     for key, value in trivial.items():
         if pairs.pop(key, value) != value:
-            raise ShapeError(f"{key}: 3-D convolutions are not supported yet")
+            raise ShapeError(f"{key}: descriptors of 3-D convolutions are not read: write c=…,d=…,h=…,w=…,k=…,q=…")
     if not any(f"{letter}w" in pairs for letter in "iokspd"):
         pairs |= {f"{letter}w": pairs[f"{letter}h"] for letter in "iokspd" if f"{letter}h" in pairs}
     if not any(f"{letter}h" in pairs for letter in "iokspd"):

@@ -21,7 +21,7 @@ KEYS = (
 )
 VOLUME_REQUIRED = ("c", "d", "h", "w", "k", "q", "r", "s")
 VOLUME_KEYS = (
-    *("n", *VOLUME_REQUIRED, "layout", "pad", "padding"),
+    *("n", *VOLUME_REQUIRED, "groups", "layout", "pad", "padding"),
     *(f"{name}{axis}" for name in ("stride", "dilation") for axis in ("", "_d", "_h", "_w")),
     *(key for axis, sides in PAD_SIDES.items() for key in (f"pad_{axis}", *sides)),
 )
@@ -119,16 +119,26 @@ def _volume_of(text: str) -> Problem:
     """The 3-D convolution of key=value pairs. Raises ShapeError."""
     pairs = pairs_of(text, (*VOLUME_KEYS, *DTYPE_KEYS))
     require(pairs, VOLUME_REQUIRED)
-    if set(_dtypes(pairs).values()) - {"f32", None}:
-        raise ShapeError("convolutions of volumes are of f32 alone: leave dtype and out away")
+    if pairs.get("groups", "1") != "1":
+        raise ShapeError(f"conv3d: groups={pairs['groups'][:20]}: convolutions of volumes have one group")
+    sizes = {key: number(key, pairs[key]) for key in VOLUME_REQUIRED}
     front, top, left = (_padding(pairs, axis) for axis in "dhw")
     try:
         return conv3d(
-            **{key: number(key, pairs[key]) for key in ("n", *VOLUME_REQUIRED) if key in pairs},
+            n=number("n", pairs.get("n", "1")),
+            c=sizes["c"],
+            d=sizes["d"],
+            h=sizes["h"],
+            w=sizes["w"],
+            k=sizes["k"],
+            q=sizes["q"],
+            r=sizes["r"],
+            s=sizes["s"],
             stride=_axes(pairs, "stride", "dhw"),
             dilation=_axes(pairs, "dilation", "dhw"),
             padding=(front, top, left),
             layout=pairs.get("layout", DEFAULT_LAYOUT),
+            **_dtypes(pairs),
         )
     except ProblemError as error:
         raise ShapeError(str(error)) from error

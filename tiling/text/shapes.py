@@ -25,6 +25,7 @@ from tiling.text.pairs import (
     KEYS,
     MATMUL_KEYS,
     MATMUL_START,
+    VOLUME_KEYS,
     conv2d_with,
     convolution_of,
     matmul_of,
@@ -175,6 +176,6 @@ def _layer(text: str, op: str) -> Problem:
         raise ShapeError(f"{named} is {_A[layer.problem.op]} ({layer.shape}), not {_A[op]}")
     if not pairs:
         return layer.problem
-    keys = MATMUL_KEYS if layer.problem.is_product else KEYS
+    keys = {"matmul": MATMUL_KEYS, "conv3d": VOLUME_KEYS}.get(layer.problem.op, KEYS)
     known, given = (pairs_of(part, (*keys, *DTYPE_KEYS)) for part in (layer.shape, *pairs))
     return of_either_operator(",".join(f"{key}={value}" for key, value in (known | given).items()))

@@ -12,13 +12,14 @@ _IMAGES = {
     **dict.fromkeys(("resnet18", "resnet50", "mobilenet_v2", "densenet121", "efficientnet_b0", "squeezenet1_1"), 224),
     "inception_v3": 299,
 }
+_FRAMES = {"r3d_18": (16, 112, 112)}  # of videos: how many, and their size
 _TEXTS = ("bert_base", "gpt2")
 _TOKENS = 128
-ARCHITECTURES = (*_IMAGES, *_TEXTS)
+ARCHITECTURES = (*_IMAGES, *_FRAMES, *_TEXTS)
 
 
 def module(name: str, batch: int = 1) -> tuple[Any, tuple[Any, ...]]:
-    """The module in evaluation, and example inputs: so many images or texts. Raises ModuleNotFoundError."""
+    """The module in evaluation, and example inputs: so many images, videos or texts. Raises ModuleNotFoundError."""
     import torch
 
     torch.manual_seed(0)
@@ -28,6 +29,10 @@ def module(name: str, batch: int = 1) -> tuple[Any, tuple[Any, ...]]:
         options = {"aux_logits": False, "init_weights": True} if name == "inception_v3" else {}
         made = getattr(torchvision.models, name)(weights=None, **options)
         return made.eval(), (torch.rand(batch, 3, _IMAGES[name], _IMAGES[name]),)
+    if name in _FRAMES:
+        import torchvision
+
+        return getattr(torchvision.models.video, name)(weights=None).eval(), (torch.rand(batch, 3, *_FRAMES[name]),)
     import transformers
 
     if name == "bert_base":
@@ -54,7 +59,7 @@ def labelled(name: str, batch: int) -> str:
 
 
 def exported(name: str, batch: int = 1) -> Path:
-    """The ONNX file of a network for so many images or texts, made by PyTorch's exporter the first time.
+    """The ONNX file of a network for so many images, videos or texts, made by PyTorch's exporter the first time.
 
     Raises ModuleNotFoundError.
     """

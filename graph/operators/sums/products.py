@@ -28,7 +28,8 @@ def _conv(node: Node) -> Made:
         raise node.refuse(f"x has {x[1]} channels, and the weights are for {w[1] * group}")
     if w[0] % group:
         raise node.refuse(f"{w[0]} filters are no multiple of {group} groups")
-    if axes > 3 or (axes == 3 and group > 1) or node.dtype() != "f32" or node.known[1] is None:
+    in_groups, cut = axes == 3 and group > 1, min(*found.before, *found.after) < 0
+    if axes > 3 or in_groups or cut or node.dtype() != "f32" or node.known[1] is None:
         return _conv_text(node, group)
     problem = _volumes(x, w, found) if axes == 3 else _images(x, w, found, group)
     if problem.output.shape[2:] != (*(1,) * (2 - axes), *found.outputs):
@@ -62,13 +63,19 @@ def _images(x: Shape, w: Shape, found: Windows, group: int) -> Problem:
 def _volumes(x: Shape, w: Shape, found: Windows) -> Problem:
     """A convolution of three axes."""
     (n, c, d, h, width), (k, _, q, r, s) = x, w
-    (stride_d, *stride), (dilation_d, *dilation) = found.strides, found.dilations
-    front, top, left = zip(found.before, found.after)
     return conv3d(
-        **{"n": n, "c": c, "d": d, "h": h, "w": width, "k": k, "q": q, "r": r, "s": s},
-        stride=(stride_d, stride[0], stride[1]),
-        dilation=(dilation_d, dilation[0], dilation[1]),
-        padding=(front, top, left),
+        n=n,
+        c=c,
+        d=d,
+        h=h,
+        w=width,
+        k=k,
+        q=q,
+        r=r,
+        s=s,
+        stride=found.strides,
+        dilation=found.dilations,
+        padding=tuple(zip(found.before, found.after)),
         layout="nchw",
     )
 
@@ -82,7 +89,7 @@ def _sides(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[tuple[int, 
 
 
 def _conv_text(node: Node, group: int) -> Text:
-    """A convolution of other dtypes, of volumes, or by weights that are computed."""
+    """A convolution of other dtypes, of volumes in groups, by computed weights, or with negative padding."""
     x, w = node.shape(0), node.shape(1)
     found = windows(node, w[2:], x[2:])
     dims, taps = node.dims(len(x)), list("rsv"[: len(x) - 2])

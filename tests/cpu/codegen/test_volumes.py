@@ -10,7 +10,7 @@ from cpu.reference.oracle import integers, reference
 from cpu.runtime.machine.host import supports
 from cpu.runtime.processes.worker import Worker
 from microkernels.tile.isa import ISAS
-from search import generate_conv
+from search import fold_batch_norm, generate_conv
 from tests import exactness
 from tests.support.kernels.random_cases import Case, followed, scheme, volume
 from tiling.volumes import conv3d
@@ -38,3 +38,18 @@ def test_a_kernel_from_python(layout):
     b = np.arange(9, dtype=np.float32) - 4
     along = b if layout == "nhwc" else b[:, None, None, None]
     np.testing.assert_array_equal(kernel(x, w, b), np.maximum(reference(problem, x, w) + along, 0))
+
+
+def test_a_tensor_that_lies_channels_last_is_taken_as_it_is():
+    torch = pytest.importorskip("torch")
+    kernel = generate_conv(c=3, d=3, h=4, w=5, k=8, q=2, r=2, s=2, dtype="float32", isa="portable")
+    x, w = (torch.randint(-3, 4, shape).float() for shape in ((1, 3, 3, 4, 5), (8, 3, 2, 2, 2)))
+    y = kernel(x.to(memory_format=torch.channels_last_3d), w)
+    assert torch.equal(y, torch.nn.functional.conv3d(x, w))
+
+
+def test_a_batch_normalisation_folds_into_its_weights():
+    w, of = np.arange(48.0).reshape(2, 3, 2, 2, 2), {"gamma": [1, 2], "beta": [3, 4], "mean": [5, 6], "var": [3, 15]}
+    folded, bias = fold_batch_norm(w, **of, eps=1.0)
+    np.testing.assert_array_equal(folded, w * np.array([0.5, 0.5])[:, None, None, None, None])
+    np.testing.assert_array_equal(bias, [0.5, 1])

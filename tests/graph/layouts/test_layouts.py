@@ -108,6 +108,18 @@ def test_volumes_have_the_same_numbers_in_each_layout(monkeypatch, seconds, outp
         assert y.tolist() == wanted.tolist()
 
 
+@pytest.mark.parametrize("attributes", [{"pads": [-1, 0, 0, 1, 0, 0]}, {"group": 3}], ids=str)
+def test_volumes_that_have_no_microkernels_are_computed_by_rules(attributes):
+    weights = whole(1, 6, 3 // attributes.get("group", 1), 2, 3, 3)
+    given = model([node("Conv", ["x", "w"], ["y"], "y", **attributes)], {"x": [1, 3, 4, 3, 5]}, ["y"], {"w": weights})
+    x = whole(2, 1, 3, 4, 3, 5)
+    cut = x[:, :, 1:] if "pads" in attributes else x
+    plain = {"pads": [0, 0, 0, 1, 0, 0]} if "pads" in attributes else attributes
+    other = model([node("Conv", ["x", "w"], ["y"], "y", **plain)], {"x": list(cut.shape)}, ["y"], {"w": weights})
+    (y,), (wanted,) = compile_model(given)(x), ReferenceEvaluator(other).run(None, {"x": cut})
+    assert y.tolist() == wanted.tolist()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 3])
 def test_an_image_that_is_seen_in_another_shape_is_laid_out_from_that_one(monkeypatch, channels):

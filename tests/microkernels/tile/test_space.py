@@ -6,11 +6,14 @@ import pytest
 
 from microkernels.tile.benchmark import ALL_OF_L1, LONGEST_TRIP, MOST_TAPS, X_OF_L1, benchmark_scheme
 from microkernels.tile.isa import AVX2, AVX512F, ISAS
-from microkernels.tile.microkernel import Microkernel, parse
+from microkernels.tile.microkernel import OPERATORS, Microkernel, parse
 from microkernels.tile.space import INDEPENDENT_FMAS, most_rows, quick, space
 from tests.support.microkernels.cases import L1, SPACES, TILE
 from tiling.arrays.footprint import footprint
+from tiling.rewrite.grouped import grouped2d
+from tiling.rewrite.pointwise import pointwise2d
 from tiling.text import notation
+from tiling.text.shapes import parse_matmul_shape, parse_shape
 
 
 @pytest.mark.parametrize("isa, op", SPACES)
@@ -140,3 +143,27 @@ def test_the_stride_spreads_the_input():
 
 def test_a_cache_too_small_for_anything_still_gets_one_iteration():
     assert "T(c,1) " in str(benchmark_scheme(TILE, 64))
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        parse_shape("c=4,h=6,w=6,k=8,r=3,s=3"),
+        parse_shape("c=4,d=5,h=6,w=6,k=8,q=2,r=3,s=3"),
+        parse_shape("c=4,h=6,w=6,k=4,r=3,s=3,groups=4"),
+        grouped2d(parse_shape("c=8,h=6,w=6,k=8,r=3,s=3,groups=2")),
+        pointwise2d(parse_shape("c=4,h=6,w=8,k=8,r=1,s=1,layout=nchw")),
+        parse_matmul_shape("m=4,n=8,k=6"),
+    ],
+    ids=lambda problem: problem.op,
+)
+def test_an_operator_has_all_dims_of_its_problem(problem):
+    """What it lacks, a tile that unrolls it would not count."""
+    operator = OPERATORS[problem.op]
+    assert (set(operator.rows), set(operator.reductions)) == (set(problem.row_dims), set(problem.reductions))
+
+
+def test_a_tile_of_volumes_is_measured_as_one_of_images():
+    tile = Microkernel("conv3d", "avx2", (("n", 2), ("d", 3), ("h", 2)), 2, (("c", 4), ("q", 3)))
+    assert str(tile) == "f32_conv3d_ukernel_2nx3dx2hx16kx4cx3q_s1__avx2" and parse(str(tile)) == tile
+    assert tile.measured_as == Microkernel("conv2d", "avx2", (("n", 6), ("h", 2)), 2, (("c", 4), ("r", 3)))

@@ -41,6 +41,6 @@ def test_soak_sanitizers(soak_seconds, soak_seed, tmp_path):
         check_sanitized(one, tmp_path)
     drawn = 0
     while monotonic() < deadline:
-        check_sanitized(case(Random(f"{soak_seed}:{drawn}"), runnable, threads=(1,)), tmp_path)
+        check_sanitized(case(Random(f"{soak_seed}:{drawn}"), runnable, threads=(1,), volumes=True), tmp_path)
         drawn += 1
     print(f"{len(cases)} cases and {drawn} random kernels under AddressSanitizer and UBSan, arrays aligned and offset")

@@ -102,7 +102,7 @@ def test_every_form_of_a_shape(text, problem):
         ("g5ic64ih56oc64kh3ph1", "groups=5 do not divide c=64"),
         ("c=4,h=4,w=4,k=6,r=1,s=1,groups=4", "groups=4 do not divide k=6"),
         ("c=4,h=4,w=4,k=6,r=1,s=1,groups=0", "groups=0 must be at least 1"),
-        ("ic64id5ih56oc64kd3kh3ph1", "3-D convolutions are not supported yet"),
+        ("ic64id5ih56oc64kd3kh3ph1", "id: descriptors of 3-D convolutions are not read: write c=…,d=…"),
         ("ic64ih56oc64oh50kh3ph1", "oh50 does not fit: the other sizes give at least 55 outputs along h"),
         ("ic64ih9oc64oh4kh1sh2", "oh4 does not fit: the other sizes give at least 5"),
         ("ic64ih4oc64kh9", "the kernel reaches over 9 points"),
