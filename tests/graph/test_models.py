@@ -93,23 +93,9 @@ def test_a_timed_call_gives_the_same_numbers_and_the_time_of_each_step(network):
     assert out[0].tolist() == network(x)[0].tolist()
 
 
-@pytest.fixture
-def short_network():
-    """A product, one with a residual, and a program: `make` compiles them twice."""
-    nodes = [
-        node("Conv", ["x", "stem", "bias"], ["a"], "first", pads=[1, 1, 1, 1], strides=[2, 2]),
-        node("Relu", ["a"], ["b"], "second"),
-        node("Conv", ["b", "block"], ["c"], "third"),
-        node("Add", ["c", "b"], ["d"], "residual"),
-        node("MaxPool", ["d"], ["y"], "pool", kernel_shape=[2, 2], strides=[2, 2]),
-    ]
-    constants = {"stem": whole(1, 16, 3, 3, 3), "bias": whole(2, 16), "block": whole(5, 16, 16, 1, 1)}
-    return compile_model(model(nodes, {"x": [2, 3, 16, 16]}, ["y"], constants), name="net")
-
-
 @pytest.mark.slow
-def test_the_folder_builds_without_python_and_loads_again(short_network, tmp_path):
-    network, paths = short_network, short_network.save(tmp_path)
+def test_the_folder_builds_without_python_and_loads_again(network, tmp_path):
+    paths = network.save(tmp_path)
     assert {path.name for path in paths} >= {"net.c", "net.h", "net.so", "net.bin", "example.c", "Makefile"}
     x = whole(1, 2, 3, 16, 16)
     assert load_model(tmp_path)(x)[0].tolist() == network(x)[0].tolist()
