@@ -35,6 +35,9 @@ class Original(Protocol):
     def layout(self) -> str: ...
 
     @property
+    def channel_axis(self) -> int: ...
+
+    @property
     def extents(self) -> dict[str, int]: ...
 
     @property
@@ -81,7 +84,7 @@ def lying_of(problem: Original) -> dict[str, str | int]:
                 found[f"order_{tensor.name}"] = order
         return found
     images = {"c_of": problem.broadcast, "k_of": problem.output}
-    axis = 1 if problem.layout == "nchw" else len(problem.output.shape) - 1
+    axis = problem.channel_axis
     pairs = {key: (image.shape[axis], image.reached(problem.extents)[axis]) for key, image in images.items()}
     return {key: width for key, (width, own) in pairs.items() if width != own}
 

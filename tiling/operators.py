@@ -96,7 +96,7 @@ def in_layout(problem: Problem, layout: str) -> Problem:
         raise ProblemError(f"{problem.op}: layout={asked!r:.40} must be {' or '.join(map(repr, LAYOUTS))}")
     if layout == problem.layout and problem.epilogue is None:
         return problem
-    channels = channel_axis(problem)
+    channels = problem.channel_axis
     images = problem.broadcast, problem.output
     if layout != problem.layout and any(x.shape[channels] != x.reached(problem.extents)[channels] for x in images):
         raise ProblemError(f"{problem.op}: images that lie in longer arrays have layout={problem.layout!r} alone")
@@ -114,11 +114,6 @@ def in_layout(problem: Problem, layout: str) -> Problem:
     if problem.epilogue is None:
         return found
     return replace(found, epilogue=Epilogue(_along(problem.epilogue.value, found.output_axes)))
-
-
-def channel_axis(problem: Problem) -> int:
-    """The axis of the channels of a convolution's x and y."""
-    return 1 if problem.layout == "nchw" else len(problem.output.shape) - 1
 
 
 def of_one_image(problem: Problem) -> Problem | None:

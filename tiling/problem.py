@@ -195,6 +195,11 @@ class Problem:
         return "nchw" if self.output_axes[-1] == "w" else "nhwc"
 
     @cached_property
+    def channel_axis(self) -> int:
+        """The axis of the channels of a convolution's x and y."""
+        return 1 if self.layout == "nchw" else len(self.output.shape) - 1
+
+    @cached_property
     def padded_dims(self) -> tuple[str, ...]:
         """The row dims along which some window reaches beyond its axis."""
         return tuple(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from operator import index as whole_number
 from typing import SupportsIndex, cast
 
+from tiling.canonical import PAD_SIDES
 from tiling.problem import ProblemError
 
 # Padding along one axis: "same", "valid", or the numbers before and after.
 Side = str | tuple[int, int]
-
-_SIDES = {"d": ("front", "back"), "h": ("top", "bottom"), "w": ("left", "right")}
 
 
 def whole(op: str, name: str, value: object) -> int:
@@ -43,7 +42,8 @@ def padding_along(op: str, value: object, axes: str) -> tuple[Side, ...]:
     """The padding along each of these axes."""
     parts = tuple(value) if isinstance(value, (tuple, list)) else (value,) * len(axes)
     if len(parts) != len(axes) or not all(map(_is_side, parts)):
-        one, both = ", ".join(f"p{axis}" for axis in axes), ", ".join(f"({', '.join(_SIDES[axis])})" for axis in axes)
+        one = ", ".join(f"p{axis}" for axis in axes)
+        both = ", ".join(f"({', '.join(PAD_SIDES[axis])})" for axis in axes).replace("pad_", "")
         raise ProblemError(f'{op}: padding={value!r} must be p, ({one}), ({both}), "same" or "valid"')
     found = tuple(_side(op, part) for part in parts)
     numbers = [number for side in found if not isinstance(side, str) for number in side]

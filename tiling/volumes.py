@@ -25,6 +25,7 @@ def conv3d(
     stride: int | tuple[int, ...] = 1,
     padding: int | str | tuple[Side | int, ...] = 0,
     dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
     layout: str = "nhwc",
     dtype: str = "f32",
     output_dtype: str | None = None,
@@ -36,12 +37,14 @@ def conv3d(
     stride, dilation: one number, or (along d, along h, along w).
     padding: one number, one per axis, ((front, back), (top, bottom), (left, right)), "valid" or "same", as in `conv2d`.
     layout: "nchw" has the channels of x and y before their points, x (N,C,D,H,W), y (N,K,OD,OH,OW).
-    dtype, output_dtype: f32, under any of its names.
+    groups, dtype, output_dtype: 1, and f32 under any of its names.
 
     Raises ProblemError.
     """
     if dtype_of(dtype) != "f32" or output_dtype_of(output_dtype or "f32") != "f32":
         raise ProblemError("conv3d: convolutions of volumes are of f32 alone: leave the dtypes away")
+    if positive("conv3d", "groups", groups) != 1:
+        raise ProblemError(f"conv3d: groups={groups}: convolutions of volumes have one group")
     given = {"n": n, "c": c, "d": d, "h": h, "w": w, "k": k, "q": q, "r": r, "s": s}
     sizes = {name: positive("conv3d", name, value) for name, value in given.items()}
     axes = "".join(TAPS)

@@ -23,7 +23,6 @@ _BYTES = _FFI.typeof("char[]")
 Pointer = Any  # cffi has no types of its own
 _F32 = np.dtype(np.float32)
 _ALIGNMENT = 64  # a cache line, and the widest vector: streaming stores need it
-_IMAGES = (4, 5)  # how many axes an image, or a volume, has
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: np.dtype = _F32) -> np.ndarray:
@@ -105,7 +104,7 @@ def checked(
 
 def _meant(array: np.ndarray, tensor: Tensor) -> str:
     """What to do about an image with its channels first, as PyTorch has them; "" for any other array."""
-    if array.ndim not in _IMAGES or tensor.role != "broadcast" or with_channels_last(array).shape != tensor.shape:
+    if array.ndim < 4 or tensor.role != "broadcast" or with_channels_last(array).shape != tensor.shape:
         return ""
     return ': pass it as a channels-last tensor, or make the kernel with layout="nchw"'
 
@@ -119,7 +118,7 @@ def as_channels_last(array: np.ndarray, tensor: Tensor) -> np.ndarray:
     """An (N,C,H,W) array whose memory lies channels last, as an (N,H,W,C) array of the tensor's shape. Any other array
     is returned as it is.
     """
-    if array.ndim not in _IMAGES or (array.shape == tensor.shape and array.flags.c_contiguous):
+    if array.ndim < 4 or (array.shape == tensor.shape and array.flags.c_contiguous):
         return array
     swapped = with_channels_last(array)
     return swapped if swapped.shape == tensor.shape and swapped.flags.c_contiguous else array

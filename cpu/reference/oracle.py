@@ -17,7 +17,6 @@ from cpu.runtime.numbers import from_bits, to_bits
 from tiling.arrays.bias import bias_of
 from tiling.dtypes.formats import FORMATS
 from tiling.dtypes.products import OPERAND_DTYPES
-from tiling.operators import channel_axis
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 
@@ -61,7 +60,7 @@ def _matrices(problem: Problem, tensor: Tensor, array: np.ndarray, order: str) -
 
 def _channels_last(problem: Problem, x: np.ndarray, w: np.ndarray) -> np.ndarray:
     """The sums of a convolution, (N,OH,OW,K), for x (N,H,W,C), whatever the problem's layout; volumes have D too."""
-    channels = channel_axis(problem)
+    channels = problem.channel_axis
     slides = [index for axis, index in enumerate(problem.broadcast.indices) if axis not in (0, channels)]
     strides, dilations = ([index.terms[part][1] for index in slides] for part in (0, 1))  # of the output, then the tap
     counts = [problem.extents[index.terms[0][0]] for index in slides]

@@ -104,10 +104,10 @@ def generate_conv(
     """
     if transposed:
         raise ProblemError("a transposed convolution is not covered: only forward ones are")
-    sliding = {"stride": stride, "padding": padding, "dilation": dilation, "layout": layout}
+    sliding = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups, "layout": layout}
     given: dict[str, Any] = {"n": n, "c": c, "h": h, "w": w, "k": k, "r": r, "s": s, **sliding}
     flat = d is None and q is None
-    problem = conv2d(groups=groups, **given) if flat else _volumes(given | {"d": d, "q": q}, groups)
+    problem = conv2d(**given) if flat else _volumes(given | {"d": d, "q": q})
     of_the_cpu = {
         "threads": threads,
         "tune": tune,
@@ -120,13 +120,11 @@ def generate_conv(
     return _generated(fused(problem, epilogue), target, dtype, of_the_cpu)
 
 
-def _volumes(given: Mapping[str, Any], groups: int) -> Problem:
+def _volumes(given: Mapping[str, Any]) -> Problem:
     """The convolution of volumes that these arguments say. Raises ProblemError."""
     missing = [name for name in ("d", "h", "q", "r") if given[name] is None]
     if missing:
         raise ProblemError(f"conv3d: {missing[0]} is missing: give d, h, q and r, or neither d nor q for an image")
-    if groups != 1:
-        raise ProblemError(f"conv3d: groups={groups!r}: convolutions of volumes have one group")
     return conv3d(**given)
 
 

@@ -119,8 +119,6 @@ def _volume_of(text: str) -> Problem:
     """The 3-D convolution of key=value pairs. Raises ShapeError."""
     pairs = pairs_of(text, (*VOLUME_KEYS, *DTYPE_KEYS))
     require(pairs, VOLUME_REQUIRED)
-    if pairs.get("groups", "1") != "1":
-        raise ShapeError(f"conv3d: groups={pairs['groups'][:20]}: convolutions of volumes have one group")
     sizes = {key: number(key, pairs[key]) for key in VOLUME_REQUIRED}
     front, top, left = (_padding(pairs, axis) for axis in "dhw")
     try:
@@ -137,6 +135,7 @@ def _volume_of(text: str) -> Problem:
             stride=_axes(pairs, "stride", "dhw"),
             dilation=_axes(pairs, "dilation", "dhw"),
             padding=(front, top, left),
+            groups=number("groups", pairs.get("groups", "1")),
             layout=pairs.get("layout", DEFAULT_LAYOUT),
             **_dtypes(pairs),
         )

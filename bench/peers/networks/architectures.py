@@ -23,15 +23,13 @@ def module(name: str, batch: int = 1) -> tuple[Any, tuple[Any, ...]]:
     import torch
 
     torch.manual_seed(0)
-    if name in _IMAGES:
+    if name not in _TEXTS:
         import torchvision
-
+    if name in _IMAGES:
         options = {"aux_logits": False, "init_weights": True} if name == "inception_v3" else {}
         made = getattr(torchvision.models, name)(weights=None, **options)
         return made.eval(), (torch.rand(batch, 3, _IMAGES[name], _IMAGES[name]),)
     if name in _FRAMES:
-        import torchvision
-
         return getattr(torchvision.models.video, name)(weights=None).eval(), (torch.rand(batch, 3, *_FRAMES[name]),)
     import transformers
 
