@@ -11,21 +11,18 @@ from cpu.codegen.program.emit import emit
 from cpu.kernel.program import build_program
 from cpu.passes.program import bind_tasks
 from cpu.reference.programs import evaluate, rounded
-from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.version import VERSION
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, isa_named
 from tests.support.golden import check_golden
 from tests.support.kernels.cases import ON_EVERY_ISA
-from tests.support.kernels.guard import PLACES, Guarded
 from tests.support.programs.computed import check, outputs
+from tests.support.programs.guarded import check_guarded_program
 from tests.support.programs.programs import (
     ATTENTION,
     PRODUCTS,
     SOFTMAX,
     inputs_of,
-    numbers,
     random_long_program,
-    stored,
 )
 from tiling.arguments import ArgumentError
 from tiling.program.infer import sized
@@ -274,12 +271,4 @@ def test_nothing_is_touched_beside_the_arrays(isa, text, extents, shapes):
     given = inputs_of(program, Random(6))
     (output,) = kernel.outputs
     expected = rounded(evaluate(program, given)[output.name], output.dtype)
-    for place in PLACES:
-        arrays = [Guarded(each.shape, place, ELEMENTS[each.dtype].numpy) for each in (*kernel.inputs, output)]
-        for guarded, array in zip(arrays, kernel.inputs):
-            guarded.array[...] = stored(given[array.name], array.dtype)
-        out = arrays[-1]
-        kernel(*(guarded.array for guarded in arrays[:-1]), out=out.array)
-        assert not any(guarded.spilled for guarded in arrays), place
-        found = numbers(out.array, output.dtype)
-        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6, err_msg=place)
+    check_guarded_program(kernel, kernel.inputs, output, given, expected)

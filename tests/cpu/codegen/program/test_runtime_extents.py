@@ -13,18 +13,15 @@ from cpu.codegen.program.emit import emit
 from cpu.kernel.program import build_program
 from cpu.passes.program import bind_tasks
 from cpu.reference.programs import evaluate, rounded
-from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa import PORTABLE, isa_named
 from tests.support.kernels.cases import ON_EVERY_ISA
-from tests.support.kernels.guard import PLACES, Guarded
+from tests.support.programs.guarded import check_guarded_program
 from tests.support.programs.programs import (
     ATTENTION,
     MASKED_ATTENTION,
     PRODUCTS,
     SOFTMAX,
     inputs_of,
-    numbers,
-    stored,
 )
 from tests.support.programs.runtime_extents import check, computed
 from tiling.arguments import ArgumentError
@@ -127,15 +124,7 @@ def test_nothing_is_touched_beside_the_arrays(isa, text, extents, points):
     given = inputs_of(fixed, Random(6))
     (output,) = (array for array in fixed.assigned if array.name in fixed.outputs)
     expected = rounded(evaluate(fixed, given)[output.name], output.dtype)
-    for place in PLACES:
-        arrays = [Guarded(array.shape, place, ELEMENTS[array.dtype].numpy) for array in (*fixed.inputs, output)]
-        for guarded, array in zip(arrays, fixed.inputs):
-            guarded.array[...] = stored(given[array.name], array.dtype)
-        out = arrays[-1]
-        kernel(*(guarded.array for guarded in arrays[:-1]), out=out.array)
-        assert not any(guarded.spilled for guarded in arrays), place
-        found = numbers(out.array, output.dtype)
-        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6, err_msg=place)
+    check_guarded_program(kernel, fixed.inputs, output, given, expected)
 
 
 def test_the_text_says_what_a_call_has():
