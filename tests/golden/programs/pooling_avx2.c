@@ -83,31 +83,16 @@ int program_y_2cb0677cfe55_run(const float *restrict x, float *restrict y)
                 _mm256_storeu_ps(y + h * y_h + w * y_w + c, acc_y);
                 _mm256_storeu_ps(y + h * y_h + w * y_w + c + 8, acc_y_c1);
             }
-            for (long c = 16; c < 16; c += 8) {
-                __m256 acc_y = constant(-INFINITY);
-                for (long r = 0; r < 3; ++r) {
-                    for (long s = 0; s < 3; ++s) {
-                        __m256 x_4 = constant(0.0f);
-                        truths inside_5 = constant_bool(0);
-                        if (2 * h + r - 1 >= 0 && 2 * w + s - 1 >= 0) {
-                            x_4 = _mm256_loadu_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + c);
-                            inside_5 = constant_bool(1);
-                        }
-                        acc_y = max_of(choose(inside_5, x_4, constant(-1e+09f)), acc_y);
-                    }
-                }
-                _mm256_storeu_ps(y + h * y_h + w * y_w + c, acc_y);
-            }
             __m256 acc_y = constant(-INFINITY);
             for (long r = 0; r < 3; ++r) {
                 for (long s = 0; s < 3; ++s) {
-                    __m256 x_6 = constant(0.0f);
-                    truths inside_7 = constant_bool(0);
+                    __m256 x_4 = constant(0.0f);
+                    truths inside_5 = constant_bool(0);
                     if (2 * h + r - 1 >= 0 && 2 * w + s - 1 >= 0) {
-                        x_6 = _mm256_maskload_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + 16, FIRST_4);
-                        inside_7 = constant_bool(1);
+                        x_4 = _mm256_maskload_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + 16, FIRST_4);
+                        inside_5 = constant_bool(1);
                     }
-                    acc_y = max_of(choose(inside_7, x_6, constant(-1e+09f)), acc_y);
+                    acc_y = max_of(choose(inside_5, x_4, constant(-1e+09f)), acc_y);
                 }
             }
             _mm256_maskstore_ps(y + h * y_h + w * y_w + 16, FIRST_4, acc_y);
@@ -120,50 +105,35 @@ int program_y_2cb0677cfe55_run(const float *restrict x, float *restrict y)
                 acc_y_c1 = constant(-INFINITY);
                 for (long r = 0; r < 3; ++r) {
                     for (long s = 0; s < 3; ++s) {
+                        __m256 x_6 = constant(0.0f);
+                        truths inside_7 = constant_bool(0);
+                        if (2 * h + r - 1 >= 0) {
+                            x_6 = _mm256_loadu_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + c);
+                            inside_7 = constant_bool(1);
+                        }
+                        acc_y = max_of(choose(inside_7, x_6, constant(-1e+09f)), acc_y);
                         __m256 x_8 = constant(0.0f);
                         truths inside_9 = constant_bool(0);
                         if (2 * h + r - 1 >= 0) {
-                            x_8 = _mm256_loadu_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + c);
+                            x_8 = _mm256_loadu_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + c + 8);
                             inside_9 = constant_bool(1);
                         }
-                        acc_y = max_of(choose(inside_9, x_8, constant(-1e+09f)), acc_y);
-                        __m256 x_10 = constant(0.0f);
-                        truths inside_11 = constant_bool(0);
-                        if (2 * h + r - 1 >= 0) {
-                            x_10 = _mm256_loadu_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + c + 8);
-                            inside_11 = constant_bool(1);
-                        }
-                        acc_y_c1 = max_of(choose(inside_11, x_10, constant(-1e+09f)), acc_y_c1);
+                        acc_y_c1 = max_of(choose(inside_9, x_8, constant(-1e+09f)), acc_y_c1);
                     }
                 }
                 _mm256_storeu_ps(y + h * y_h + w * y_w + c, acc_y);
                 _mm256_storeu_ps(y + h * y_h + w * y_w + c + 8, acc_y_c1);
             }
-            for (long c = 16; c < 16; c += 8) {
-                __m256 acc_y = constant(-INFINITY);
-                for (long r = 0; r < 3; ++r) {
-                    for (long s = 0; s < 3; ++s) {
-                        __m256 x_12 = constant(0.0f);
-                        truths inside_13 = constant_bool(0);
-                        if (2 * h + r - 1 >= 0) {
-                            x_12 = _mm256_loadu_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + c);
-                            inside_13 = constant_bool(1);
-                        }
-                        acc_y = max_of(choose(inside_13, x_12, constant(-1e+09f)), acc_y);
-                    }
-                }
-                _mm256_storeu_ps(y + h * y_h + w * y_w + c, acc_y);
-            }
             __m256 acc_y = constant(-INFINITY);
             for (long r = 0; r < 3; ++r) {
                 for (long s = 0; s < 3; ++s) {
-                    __m256 x_14 = constant(0.0f);
-                    truths inside_15 = constant_bool(0);
+                    __m256 x_10 = constant(0.0f);
+                    truths inside_11 = constant_bool(0);
                     if (2 * h + r - 1 >= 0) {
-                        x_14 = _mm256_maskload_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + 16, FIRST_4);
-                        inside_15 = constant_bool(1);
+                        x_10 = _mm256_maskload_ps(x + (2 * h + r - 1) * x_h + (2 * w + s - 1) * x_w + 16, FIRST_4);
+                        inside_11 = constant_bool(1);
                     }
-                    acc_y = max_of(choose(inside_15, x_14, constant(-1e+09f)), acc_y);
+                    acc_y = max_of(choose(inside_11, x_10, constant(-1e+09f)), acc_y);
                 }
             }
             _mm256_maskstore_ps(y + h * y_h + w * y_w + 16, FIRST_4, acc_y);

@@ -8,7 +8,8 @@
         for lane in 0..4, vector:
           y[j + lane] = x[j + lane] + 1
 
-Where a worker's part of the loop may end before the last vector, a test of its end stays.
+Where a worker's part of the loop may end before the last vector, a test of its end stays. Where there is no whole
+vector, no loop is left.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def _loops(statement: Statement) -> Iterator[Statement]:
     tail = substituted(choice.otherwise, {statement.name: last})
     all_of_it = statement.stop.is_constant or statement.stop == beyond + (step - 1)
     stop = last if all_of_it else applied("min", statement.stop, last)
-    yield replace(statement, stop=stop, body=choice.body)
+    if stop != statement.start:
+        yield replace(statement, stop=stop, body=choice.body)
     if statement.stop.is_constant:
         yield from tail
     else:

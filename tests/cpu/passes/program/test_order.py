@@ -100,6 +100,13 @@ def test_a_tail_stands_behind_its_loop():
     assert any(line.startswith("acc_y_lanes[lane] = where(first_lanes(4), ") for line in text)
 
 
+def test_a_tail_without_a_whole_vector_leaves_no_loop():
+    """The loop computes two vectors of 36 columns at once, and four columns are left."""
+    text = lines(after("peel tails", "y[i,j] = sum[k] x[k,i,j]", x=(3, 2, 36)))
+    assert [line for line in text if line.startswith("for j")] == ["for j in 0..32 by 32:"]
+    assert "y[i, lane + 32] = acc_y[lane]" in text
+
+
 @pytest.mark.parametrize("rows, threads, workers", [(100, 4, 4), (3, 2, 2), (1, 3, 3), (1, 1, 1)])
 def test_every_worker_gets_about_as_much(rows, threads, workers):
     bound = after("bind tasks", "y[i,j] = x[i,j] * 2", threads, x=(rows, 120_000))
