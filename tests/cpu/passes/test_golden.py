@@ -13,6 +13,7 @@ from tiling.rewrite.grouped import grouped2d
 from tiling.text.notation import parse
 
 DEPTHWISE = conv2d(c=8, k=8, groups=8, h=3, w=5, r=3, s=3, padding=1)
+STRIDED = conv2d(c=8, k=8, groups=8, h=65, w=65, r=3, s=3, stride=2)
 MASKED = fused(conv2d(c=2, h=3, w=4, k=6, r=3, s=3, padding=1), "relu(y + b)")
 KERNELS = {
     "matmul_composed": (matmul(m=5, n=12, k=6), "L(m, 1x2 + 1x3) R(n) S(c) T(k,6) U(m,λ) U(n,1) V(n,4)"),
@@ -28,6 +29,8 @@ KERNELS = {
         grouped2d(conv2d(c=6, k=6, groups=3, h=2, w=2, r=1, s=1)),
         "R(k) T(h,2) S(y) U(c,2) U(w,2) V(k,4)",
     ),
+    # 132 KiB of x, more than L1 holds; each tile is the first to read most of its lines.
+    "depthwise2d_prefetches": (STRIDED, "R(c) R(h) R(w) S(y) U(r,3) U(s,3) U(w,2) V(c,4)"),
     "depthwise2d_cores": (DEPTHWISE, "T(h,3)@core R(c) S(y) T(r,3) U(s,3) U(w,5) V(c,4)"),
 }
 
