@@ -25,13 +25,13 @@ from tiling.rewrite.copies.laid_out import row_of
 
 
 @dataclass(frozen=True)
-class Aims:
+class CursorAims:
     """Writes the statements that aim cursors. x: the array that tiles read x from."""
 
     problem: Problem
     x: Buffer
 
-    def aims(self, tiles: Sequence[tuple[Plan, Body]], depth: int, looping: bool) -> Body:
+    def statements(self, tiles: Sequence[tuple[Plan, Body]], depth: int, looping: bool) -> Body:
         """The statements that aim cursors at the piece after this one.
 
         depth: how many loops stand around. looping: the pieces belong to iterations of the loop at that depth; else to

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from cpu.passes.prefetch.cursors import Aims
+from cpu.passes.prefetch.cursors import CursorAims
 from cpu.passes.prefetch.in_tiles import with_prefetches
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Block, Body, For, If, Statement
@@ -33,7 +33,7 @@ from tiling.problem import Problem
 def prefetch(kernel: Kernel, problem: Problem, plans: tuple[Plan, ...]) -> Kernel:
     """The kernel with prefetches. Its tiles come in the order of `plans`."""
     x = next(buffer for buffer in kernel.arrays if buffer.name == "X")
-    walker = _Walker(iter(plans), problem, Aims(problem, x))
+    walker = _Walker(iter(plans), problem, CursorAims(problem, x))
     body, _ = walker.body(kernel.body, 0)
     if any(plan.pieces for plan in plans):
         body = for_each_worker(body, lambda block: (Cursors(), *block))
@@ -46,7 +46,7 @@ class _Walker:
 
     plans: Iterator[Plan]
     problem: Problem
-    cursors: Aims
+    aims: CursorAims
 
     def body(self, body: Body, depth: int) -> tuple[Body, list[tuple[Plan, Body]]]:
         """The block inside `depth` loops, and the plans of the tiles in it, each with the tile's own statements."""
@@ -60,10 +60,10 @@ class _Walker:
                 statement = self.kinds(statement, plan)
             elif isinstance(statement, For):
                 inner, within = self.body(statement.body, depth + 1)
-                statement = replace(statement, body=(*self.cursors.aims(within, depth, looping=True), *inner))
+                statement = replace(statement, body=(*self.aims.statements(within, depth, looping=True), *inner))
             else:
                 within = []
-            found += [*self.cursors.aims(within, depth, looping=False), statement]
+            found += [*self.aims.statements(within, depth, looping=False), statement]
             tiles += within
         return tuple(found), tiles
 
