@@ -21,7 +21,8 @@ from microkernels.ranking import offline
 from microkernels.scores.records import load, measured
 from microkernels.tile.isa import PORTABLE
 from microkernels.tile.space import quick
-from search.evaluator.cpu.backend import CpuEvaluator, cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
+from search.evaluator.cpu.evaluator import CpuEvaluator
 from search.tuner import store
 from search.tuner.tune import TuningError
 from tests.support.microkernels.made_up_ranking import visit_once

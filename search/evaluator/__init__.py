@@ -19,7 +19,7 @@ def target_of(name: str, wanted: Wanted, written: bool = False) -> Target:
     `absent` then says why.
     """
     if name == "cpu":
-        from search.evaluator.cpu.backend import cpu_target
+        from search.evaluator.cpu.target import cpu_target
 
         return cpu_target(wanted, written)
     from search.evaluator.gpu.backend import gpu_target

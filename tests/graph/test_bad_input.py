@@ -280,7 +280,7 @@ def test_a_model_with_an_input_that_nothing_reads_builds_without_python(tiny, tm
 def test_names_of_any_characters_build(tmp_path, name, monkeypatch):
     nodes = [node("Neg", [name], [f"{name}!"], name), node("MatMul", [f"{name}!", "w"], ["y"], name)]
     # Portable C has no header of intrinsics, which takes longer to compile than all else.
-    monkeypatch.setattr("search.evaluator.cpu.backend.best_isa", lambda *_: PORTABLE)
+    monkeypatch.setattr("search.evaluator.cpu.target.best_isa", lambda *_: PORTABLE)
     found = compile_model(model(nodes, {name: [2, 3]}, ["y"], {"w": np.eye(3, dtype=np.float32)}))
     found.save(tmp_path)
     assert load_model(tmp_path)({name: X})[0].tolist() == (-X).tolist()

@@ -137,7 +137,7 @@ def test_only_what_tuning_changed_is_called_tuned(apart, monkeypatch):
 def test_a_wrong_kernel_never_stays(apart, monkeypatch):
     first = [each.scheme for each in Plan(network()).compiled({}).explained]
     made_up(monkeypatch, 0.5, 0.9)
-    monkeypatch.setattr("search.evaluator.cpu.backend.CpuEvaluator.measure", lambda *_: "WrongResult: made up")
+    monkeypatch.setattr("search.evaluator.cpu.evaluator.CpuEvaluator.measure", lambda *_: "WrongResult: made up")
     plan = Plan(network(), tune="measure", budget=0.05)
     compiled = plan.compiled({})
     assert [each.scheme for each in compiled.explained] == first
@@ -153,7 +153,7 @@ def test_a_kernel_that_crashes_the_model_is_found_and_recorded(apart, monkeypatc
         return [np.full((self.turns, 9), 1e-3)]
 
     monkeypatch.setattr(tuning._Tuning, "timed", timed)
-    monkeypatch.setattr("search.evaluator.cpu.backend.CpuEvaluator.measure", lambda *_: "crashed with SIGSEGV")
+    monkeypatch.setattr("search.evaluator.cpu.evaluator.CpuEvaluator.measure", lambda *_: "crashed with SIGSEGV")
     plan = Plan(network(), tune="measure", budget=0.5)
     compiled = plan.compiled({})
     found = [each for known in tried(plan, problems_of(plan, compiled)).values() for each in known.values()]

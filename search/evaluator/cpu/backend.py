@@ -1,13 +1,12 @@
-"""Kernels for this CPU: its target, how schemes are built for it, and how workers try them."""
+"""Kernels for this CPU: how problems are computed on it, which schemes there are, and how they are built."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
-from operator import index
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any  # what workers are given and give is JSON
@@ -15,95 +14,43 @@ from typing import Any  # what workers are given and give is JSON
 from cpu.codegen.emit import Source, emit, forms_of, packing_forms_of
 from cpu.kernel.callable import Kernel, emitted
 from cpu.passes.order import PRODUCT
-from cpu.runtime.compiler.toolchain import CompileError, compile_shared, find_compiler, require_answer
-from cpu.runtime.machine.host import fingerprint, host, tiles_given, tiles_refused
+from cpu.runtime.compiler.toolchain import CompileError, compile_shared, find_compiler
+from cpu.runtime.machine.host import host
 from cpu.runtime.machine.neighbours import busy
-from cpu.runtime.plural import plural
-from cpu.runtime.processes.pool import Pool, Task
-from cpu.runtime.processes.worker import NO_ANSWER, CandidateError, Worker
+from cpu.runtime.processes.worker import Worker
 from microkernels.scores.catalog import Catalog
 from microkernels.scores.shipped import known, revision
 from microkernels.tile.forms import Isa
-from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
+from microkernels.tile.isa import isa_named
 from search.cost.volume import tasks
 from search.evaluator.cpu.cluster import ClusterEvaluator
+from search.evaluator.cpu.evaluator import CpuEvaluator
 from search.evaluator.cpu.machine import machine_of
 from search.evaluator.cpu.report import details, explained
-from search.evaluator.interface.protocol import CANDIDATE_SECONDS, Details, Evaluator, Verdict
+from search.evaluator.cpu.target import cpu_target
+from search.evaluator.interface.protocol import CANDIDATE_SECONDS, Details, Evaluator
 from search.space import candidates
 from search.space.candidates import Knowledge
 from search.tuner import store
 from search.tuner.dtypes import on_cpu
 from search.tuner.measured import AnyScheme
-from search.tuner.peaks import Peaks
-from search.tuner.target import ALGORITHMS, CACHES, Target, Wanted
-from search.tuner.tune import BATCH, TuningError
-from tilewright_entry import warn
+from search.tuner.target import Target, Wanted
+from search.tuner.tune import TuningError
 from tiling.loops.listing import listing
 from tiling.loops.lowering.stream_plan import outgrows
 from tiling.loops.passes import names
 from tiling.machine import Machine, Timing
-from tiling.problem import Problem, ProblemError
+from tiling.problem import Problem
 from tiling.rewrite.unvectorised import vectorised
 from tiling.rewrite.winograd.algorithm import Winograd
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Tile
 from tiling.text.shapes import canonical
 
-MOST_THREADS = 1024  # a larger number is a typing error, and OpenMP may end the process over it
 # How many of the model's candidates are built until one compiles. Where none does, the compiler is at fault.
 MOST_BUILDS = 4
 # Emitted texts are kept for the next call: emitting one takes some 30 ms, for its passes.
 _written = lru_cache(maxsize=64)(emit)
-
-
-def cpu_target(wanted: Wanted, written: bool = False) -> Target:
-    """This CPU as a target. Raises ProblemError. written: as for `search.evaluator.target_of`."""
-    isa, threads, dtype = wanted.isa, wanted.threads, wanted.dtype
-    if wanted.cache not in CACHES:
-        raise ProblemError(f"cache={wanted.cache!r} must be one of {', '.join(CACHES)}")
-    if wanted.algorithm not in ALGORITHMS:
-        raise ProblemError(f"algorithm={wanted.algorithm!r} must be one of {', '.join(ALGORITHMS)}")
-    try:
-        threads = 0 if isinstance(threads, bool) else index(threads)
-    except TypeError:
-        threads = 0
-    if not 1 <= threads <= MOST_THREADS:
-        raise ProblemError(f"threads must be a whole number from 1 to {MOST_THREADS}")
-    if isa is not None and not isinstance(isa, str):
-        raise ProblemError(f"isa={isa!r} must be the name of an instruction set")
-    try:
-        chosen = best_isa(host().flags, dtype) if isa is None else isa_named(isa)
-    except ValueError as error:
-        raise ProblemError(str(error)) from None
-    if isa is None and chosen.matrix and not tiles_given():
-        chosen = isa_named(chosen.vectors)
-    if chosen.dtype != dtype:
-        raise ProblemError(f"{chosen.name} computes in {chosen.dtype}, not {dtype}: use {' or '.join(ISAS_OF[dtype])}")
-    absent = _absent(chosen)
-    if absent and not written:
-        raise ProblemError(absent)
-    if threads > (cores := host().cores) and not written:
-        warn(f"{threads} threads on {plural(cores, 'cores')} wait for one another: expect a slow kernel")
-    return Target(
-        "cpu",
-        fingerprint(host()),
-        chosen.name,
-        dtype,
-        threads,
-        wanted.algorithm,
-        absent=absent,
-        cache=wanted.cache,
-        cluster=wanted.cluster,
-    )
-
-
-def _absent(isa: Isa) -> str:
-    """Why no kernel of an instruction set can run here; empty where it can."""
-    missing = [flag for flag in isa.cpu_flags if flag not in host().flags]
-    if missing:
-        return f"this CPU does not run {isa.name}: it lacks {', '.join(missing)}"
-    return f"{tiles_refused(isa.name)}: use {isa.vectors}" if isa.matrix and not tiles_given() else ""
 
 
 def cpu_backend(
@@ -300,59 +247,6 @@ class CpuBackend:
 
     def save(self, scheme: AnyScheme, folder: Path, name: str | None = None) -> tuple[Path, ...]:
         return self.build(scheme).save(folder, name)
-
-
-class CpuEvaluator:
-    """Tries schemes in worker processes; a scheme that fails costs one process.
-
-    job(scheme): the arguments of the functions in `cpu.kernel.measure`. environment: the environment of the processes.
-    """
-
-    def __init__(self, job: Callable[[AnyScheme], dict[str, Any]], environment: dict[str, str]) -> None:
-        self._job = job
-        # They compile, and the last of them measures: a kernel that spoils its memory unnoticed may cost a later
-        # candidate its measurement. The first one checks: what was only measured has not run in it, so no such kernel
-        # has written into its memory.
-        self._workers = Pool(max(2, host().cores), env=environment)
-        self._peaks = Peaks()
-
-    @property
-    def batch(self) -> int:
-        return BATCH
-
-    def ready(self) -> None:
-        """There is nothing to do: a worker starts in a fraction of a second, and computes the reference later."""
-
-    def close(self) -> None:
-        self._workers.close()
-
-    def prepare(self, schemes: Sequence[AnyScheme], patience: float = CANDIDATE_SECONDS) -> dict[str, Timing | str]:
-        patience = min(patience, CANDIDATE_SECONDS)
-        tasks = [Task("cpu.kernel.measure:compiled", patience, self._job(scheme)) for scheme in schemes]
-        with closing(self._workers.run(tasks)) as outcomes:
-            failed = [(t.arguments["scheme"], o.reason) for t, o in outcomes if isinstance(o, CandidateError)]
-        if any(reason.startswith(NO_ANSWER) for _, reason in failed):
-            require_answer(find_compiler().command)  # else each candidate would wait for it, and the machine be blamed
-        return {scheme: reason for scheme, reason in failed}
-
-    def measure(self, scheme: AnyScheme, seconds: float, patience: float = CANDIDATE_SECONDS) -> Timing | str:
-        patience = min(patience, CANDIDATE_SECONDS)
-        try:
-            found = self._workers.worker(-1).call(
-                "cpu.kernel.measure:scheme", timeout=patience, seconds=seconds, **self._job(scheme)
-            )
-        except CandidateError as error:
-            return error.reason
-        return self._peaks.marked(Timing.of(found))
-
-    def verify(self, scheme: AnyScheme, seconds: float, seed: int) -> Verdict:
-        job = {**self._job(scheme), "seconds": seconds, "seed": seed}
-        try:
-            found = self._workers.worker(0).call("cpu.kernel.measure:verdict", timeout=CANDIDATE_SECONDS, **job)
-        except CandidateError:
-            self._workers.close()  # what failed may have written where the next one's check reads
-            raise
-        return Verdict(Timing.of(found), found["max_error"])
 
 
 def _streams(scheme: AnyScheme) -> bool:

@@ -17,7 +17,7 @@ from cpu.passes.forms import program_forms
 from cpu.passes.order import PROGRAM
 from cpu.runtime.machine.host import host
 from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
-from search.evaluator.cpu.backend import cpu_target
+from search.evaluator.cpu.target import cpu_target
 from search.tuner.target import Target, Wanted
 from tiling.loops.listing import listing
 from tiling.loops.passes import names

@@ -86,7 +86,8 @@ def test_the_models_choice(capsys, monkeypatch):
 def bare(monkeypatch):
     """A CPU that runs nothing but the portable instruction set, where no kernel is compiled and none ranked."""
     lacking = replace(host(), flags=frozenset())
-    for module in ("cpu.runtime.machine.host", "search.evaluator.cpu.backend", "search.evaluator.cpu.machine"):
+    of_target = [f"search.evaluator.cpu.{name}" for name in ("target", "backend", "machine")]
+    for module in ("cpu.runtime.machine.host", *of_target):
         monkeypatch.setattr(f"{module}.host", lambda: lacking)
     monkeypatch.setattr("search.evaluator.cpu.backend.CpuBackend.build", None)
     monkeypatch.setattr("search.flow.ranked.rank_first", None)

@@ -114,7 +114,7 @@ def test_passes_are_shown(capsys, tmp_path):
 
 def test_loops_are_shown_of_an_instruction_set_that_this_cpu_does_not_run(capsys, monkeypatch):
     lacking = replace(host(), flags=frozenset())
-    monkeypatch.setattr("search.evaluator.cpu.backend.host", lambda: lacking)
+    monkeypatch.setattr("search.evaluator.cpu.target.host", lambda: lacking)
     given = ["y[i] = x[i] * 2", "--shape", "i=100", "--isa", "avx512f"]
     assert main([*given, "--show-passes", "vectors"]) == 0
     assert "load(x + [i])" in capsys.readouterr().out

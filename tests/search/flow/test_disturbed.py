@@ -213,7 +213,7 @@ def test_a_choice_in_doubt_is_measured_again_beside_its_rivals(quiet, kept_in_do
         return Timing((speeds[scheme.text],) * 5, 100.0, "" if quiet else BUSY)
 
     monkeypatch.setattr("search.evaluator.cpu.backend.busy", lambda threads: "")
-    monkeypatch.setattr("search.evaluator.cpu.backend.CpuEvaluator.measure", measure)
+    monkeypatch.setattr("search.evaluator.cpu.evaluator.CpuEvaluator.measure", measure)
     monkeypatch.setattr("search.evaluator.cpu.backend.CpuBackend.candidates", lambda *_: pytest.fail("searched anew"))
     monkeypatch.setattr("cpu.runtime.machine.neighbours.disturbance", lambda *_: "")
     with warnings.catch_warnings():

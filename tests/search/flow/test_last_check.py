@@ -50,7 +50,7 @@ def made_up_backend(monkeypatch, tmp_path):
                 raise faults[place]
             return Verdict(Timing((9.0,), 70.0, disturbed), 0.0)
 
-        monkeypatch.setattr("search.evaluator.cpu.backend.CpuEvaluator.verify", verify)
+        monkeypatch.setattr("search.evaluator.cpu.evaluator.CpuEvaluator.verify", verify)
         return checked
 
     best, *others = FINALISTS

@@ -8,7 +8,8 @@ import pytest
 
 import bench.studies.kernels.deployed as deployed
 from cpu.runtime.processes.worker import CandidateError
-from search.evaluator.cpu.backend import CpuEvaluator, cpu_backend
+from search.evaluator.cpu.backend import cpu_backend
+from search.evaluator.cpu.evaluator import CpuEvaluator
 from search.tuner import store
 from tiling.machine import Timing
 from tiling.text.notation import parse

@@ -247,9 +247,9 @@ def test_random_schemes(dtype, row):
 
 def test_vectors_take_over_where_the_system_withholds_tile_registers(monkeypatch):
     isa = isa_named("amxbf16")
-    monkeypatch.setattr("search.evaluator.cpu.backend.host", lambda: replace(host(), flags=frozenset(isa.cpu_flags)))
+    monkeypatch.setattr("search.evaluator.cpu.target.host", lambda: replace(host(), flags=frozenset(isa.cpu_flags)))
     for given, name in ((True, "amxbf16"), (False, "avx512bf16")):
-        monkeypatch.setattr("search.evaluator.cpu.backend.tiles_given", lambda given=given: given)
+        monkeypatch.setattr("search.evaluator.cpu.target.tiles_given", lambda given=given: given)
         assert cpu_backend(dtype="bf16").isa.name == name
 
 
