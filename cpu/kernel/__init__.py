@@ -5,6 +5,7 @@ Read in this order:
     opened       opens the library of a kernel, and asks it whether this CPU runs it
     callable     a kernel as a Python function; checks arguments
     arguments    takes the arrays of a call from any library, checks them, and gives y back in the same library
+    given        which array of a call is which, by place or by name
     dlpack       reads bfloat16 tensors of other libraries as NumPy arrays of their bits
     entry        the fast path of such a call, in C, when all arrays need no conversion
     program      a kernel as a Python function, for programs

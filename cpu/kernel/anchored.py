@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from cpu.kernel.arguments import aligned, aligned_empty, like, pointer
-from cpu.kernel.callable import Kernel, Packed, timed
+from cpu.kernel.callable import Kernel, Packed
 from cpu.kernel.export_program import save_anchored
-from cpu.kernel.program import ProgramKernel, checked_array, inputs_of_call, outputs_of, outputs_of_call
+from cpu.kernel.given import inputs_of_call, outputs_of_call
+from cpu.kernel.program import ProgramKernel, checked_array, outputs_of
+from cpu.runtime.machine.samples import timed
 from cpu.runtime.machine.timer import time_calls
 from cpu.runtime.numbers import ELEMENTS
 from tiling.arguments import ArgumentError

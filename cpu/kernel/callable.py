@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
@@ -25,10 +25,11 @@ from cpu.kernel.arguments import (
     pointer,
 )
 from cpu.kernel.export import save
+from cpu.kernel.given import epilogue_arrays_of_call
 from cpu.kernel.opened import check_openmp, opened
 from cpu.runtime.compiler.toolchain import ToolchainError
-from cpu.runtime.machine.neighbours import TRIES, watched
-from cpu.runtime.machine.timer import peak_gflops, time_calls, time_cold_calls
+from cpu.runtime.machine.samples import SAMPLE_SECONDS, quietly, timed, timed_cold
+from cpu.runtime.machine.timer import time_calls, time_cold_calls
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.forms import Isa
 from tiling.arguments import ArgumentError
@@ -38,16 +39,6 @@ from tiling.rewrite.winograd.algorithm import Winograd
 from tiling.scheme.scheme import Scheme
 from tiling.tensor import Tensor
 from tiling.text.shapes import canonical
-
-# In a shorter measurement of the peak, one interrupt would decide the result.
-_PEAK_SECONDS = 0.004
-# Two peaks that differ by more are measured again: other programs only ever lower a peak, and a clock drifts by less.
-_STEADY = 0.97
-# A sample takes about this long, or one call. That is shorter than a scheduler's slice, so an interruption spoils few
-# samples and leaves the median alone.
-SAMPLE_SECONDS = 0.001
-# The most are for samples of this length. Shorter samples are as many times more.
-_LEAST_SAMPLES, _MOST_SAMPLES = 5, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,28 +249,9 @@ class Kernel:
 
     def _epilogue_arrays(self, given: tuple[object, ...], named: Mapping[str, object]) -> list[np.ndarray]:
         """The epilogue's arrays, checked and in order."""
-        tensors = self.original.epilogue_arrays
-        if len(given) > len(tensors):
-            follow = "1 array follows" if len(given) == 1 else f"{len(given)} arrays follow"
-            takes = f"epilogue takes {' and '.join(tensor.name for tensor in tensors) or 'no array'}"
-            first, second = self.original.broadcast.called, self.original.vector.called
-            raise ArgumentError(f"{follow} {first} and {second}, but this kernel's {takes}; the output goes into out=…")
-        found = dict(zip((tensor.name for tensor in tensors), given))
-        for name, array in named.items():
-            if name in found:
-                raise ArgumentError(f"{name} is given twice")
-            found[name] = array
-        # A misspelt name is unknown, and its array is missing. The message is about the name that the caller wrote.
-        unknown = found.keys() - {tensor.name for tensor in tensors}
-        if unknown:
-            arrays = " ".join(tensor.name for tensor in tensors) or "none"
-            raise ArgumentError(f"this kernel has no argument {min(unknown)!r}; the arrays of its epilogue: {arrays}")
-        missing = [tensor.name for tensor in tensors if tensor.name not in found]
-        if missing:
-            needs = f"needs {' and '.join(missing)}: pass {missing[0]}=…"
-            raise ArgumentError(f"the epilogue {self.problem.epilogue} {needs}")
         f32 = ELEMENTS["f32"]
-        seen = [(tensor, adopted(found[tensor.name], tensor.called, f32)) for tensor in tensors]
+        found = epilogue_arrays_of_call(self.original, given, named)
+        seen = [(tensor, adopted(array, tensor.called, f32)) for tensor, array in found]
         return [checked(self._with_our_axes(array, tensor), tensor, f32) for tensor, array in seen]
 
     def _with_our_axes(self, array: np.ndarray, tensor: Tensor) -> np.ndarray:
@@ -317,45 +289,6 @@ class Kernel:
         of the files.
         """
         return save(self, folder, name)
-
-
-def quietly(measure: Callable[[], Timing], threads: int, tries: int = TRIES) -> Timing:
-    """The timing of `measure` on `threads` cores, tried again while other programs disturb it (`disturbed` says
-    how).
-    """
-    timing, why = watched(measure, threads, tries)
-    return replace(timing, disturbed=why) if why else timing
-
-
-def timed(
-    called: Callable[..., tuple[float, ...]],
-    flags: tuple[str, ...],
-    lanes: int,
-    seconds: float,
-    sample: float = SAMPLE_SECONDS,
-) -> Timing:
-    """Times calls between two measurements of the peak. called: `time_calls` for a kernel and its arrays."""
-    before = peak_gflops(flags, lanes, _PEAK_SECONDS)
-    count = round(seconds / max(called(seconds=0, samples=1)[0], sample))
-    count = max(_LEAST_SAMPLES, min(round(_MOST_SAMPLES * SAMPLE_SECONDS / sample), count))
-    samples = called(seconds=seconds, samples=count, warmup=0)
-    return Timing(samples, _peak_beside(before, flags, lanes))
-
-
-def timed_cold(called: Callable[..., tuple[float, ...]], flags: tuple[str, ...], lanes: int, seconds: float) -> Timing:
-    """Times single calls between two measurements of the peak. called: `time_cold_calls` for a kernel."""
-    before = peak_gflops(flags, lanes, _PEAK_SECONDS)
-    called(seconds=0, most=1)  # the first call also finds its code in no cache
-    samples = called(seconds=seconds, most=_MOST_SAMPLES)
-    return Timing(samples, _peak_beside(before, flags, lanes))
-
-
-def _peak_beside(before: float, flags: tuple[str, ...], lanes: int) -> float:
-    """The FMA peak, from measurements just before and just after."""
-    after = peak_gflops(flags, lanes, _PEAK_SECONDS)
-    if min(before, after) < _STEADY * max(before, after):
-        after = max(after, peak_gflops(flags, lanes, 4 * _PEAK_SECONDS))
-    return max(before, after)
 
 
 def _packed_again(data: np.ndarray, scheme: Scheme | Winograd) -> Packed:

@@ -11,10 +11,11 @@ import numpy as np
 from cpu.codegen.arrays import stored
 from cpu.codegen.emit import emit
 from cpu.kernel.arguments import aligned
-from cpu.kernel.callable import SAMPLE_SECONDS, Kernel, build, emitted, quietly
+from cpu.kernel.callable import Kernel, build, emitted
 from cpu.reference.oracle import WrongResult, error_bound, exact_bound, integers, part_written, reals, reference, wrong
 from cpu.reference.winograd import winograd_bound, winograd_integers
 from cpu.runtime.machine.host import MachineError
+from cpu.runtime.machine.samples import SAMPLE_SECONDS, quietly
 from cpu.runtime.numbers import from_bits, to_bits
 from microkernels.tile.benchmark import benchmark_scheme
 from microkernels.tile.isa import isa_named

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,20 +13,19 @@ import numpy as np
 
 from cpu.codegen.program.emit import ProgramSource, emit
 from cpu.kernel.arguments import adopted, aligned, aligned_empty, checked, like, overlap, pointer
-from cpu.kernel.callable import quietly, timed
 from cpu.kernel.entry import NOT_AS_IT_SHOULD_BE, Enter, entry
 from cpu.kernel.export_program import save_program
+from cpu.kernel.given import inputs_of_call, outputs_of_call, runtime_extents
 from cpu.kernel.opened import check_openmp, opened
 from cpu.kernel.random_inputs import random_inputs
+from cpu.runtime.machine.samples import quietly, timed
 from cpu.runtime.machine.timer import time_calls
 from cpu.runtime.numbers import ELEMENTS
-from cpu.runtime.plural import plural
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
 from tiling.program.infer import Array, Sized
-from tiling.program.runtime import extent_name, solved
 from tiling.tensor import Tensor
 
 MOST_SHAPES = 64  # shapes of calls that are remembered
@@ -216,66 +215,12 @@ def outputs_of(program: Sized) -> tuple[Array, ...]:
     return tuple(array for array in program.assigned if array.name in program.outputs)
 
 
-def inputs_of_call(inputs: Sequence[Array], arrays: Sequence[object], named: Mapping[str, object]) -> list[object]:
-    """What a call gives for each input, in the order of the inputs. Raises ArgumentError."""
-    names = [array.name for array in inputs]
-    takes = f"the program takes {', '.join(names) or 'no arrays'}"
-    if len(arrays) > len(names):
-        raise ArgumentError(f"the call gives {plural(len(arrays), 'arrays')}, but {takes}; outputs go into out=…")
-    found = dict(zip(names, arrays))
-    for name, value in named.items():
-        if name in found:
-            raise ArgumentError(f"{name} is given twice")
-        if name not in names:
-            raise ArgumentError(f"there is no input {name}: {takes}")
-        found[name] = value
-    missing = [name for name in names if name not in found]
-    if missing:
-        raise ArgumentError(f"{missing[0]} is missing: {takes}")
-    return [found[name] for name in names]
-
-
-def outputs_of_call(outputs: Sequence[Array], out: object) -> list[object]:
-    """What `out` gives for each output: an array, or a dict of arrays by name. Raises ArgumentError."""
-    if len(outputs) == 1 and not isinstance(out, dict):
-        return [out]
-    names = [array.name for array in outputs]
-    given = out if isinstance(out, dict) else {names[0]: out} if len(names) == 1 else {}
-    if set(given) != set(names):
-        raise ArgumentError(
-            f"out must be {'an array' if len(names) == 1 else 'a dict of arrays'} for {', '.join(names)}"
-        )
-    return [given[name] for name in names]
-
-
 def outside_of(program: Sized) -> ArgumentError:
     """The error of a call whose arrays hold an index that lies outside."""
     return ArgumentError(
         f"an index that the program reads from an array lies outside of the array that it is an index of: "
         f"{program.program}"
     )
-
-
-def runtime_extents(program: Sized, arrays: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-    """The extent of each runtime dim, from the shapes of arrays. Raises ArgumentError where shapes disagree."""
-    told: dict[str, tuple[int, str]] = {}
-    for array, shape in zip(arrays, shapes):
-        for size, length in zip(array.sizes, shape) if len(shape) == len(array.sizes) else ():
-            name, points = solved(size, length) or ("", 0)
-            before, where = told.setdefault(name, (points, array.name))
-            if name and before != points:
-                dim = next(dim for dim in program.runtime if extent_name(dim) == name)
-                raise ArgumentError(f"dim {dim} has two extents, {before} in {where} and {points} in {array.name}")
-    found = {}
-    for dim in program.runtime:
-        points, where = told.get(extent_name(dim), (0, ""))
-        most = program.extents[dim]
-        if not where:
-            raise ArgumentError(f"no shape that is given tells how many points dim {dim} has: pass out=…, which does")
-        if not 1 <= points <= most:
-            raise ArgumentError(f"dim {dim} has {points} points in {where}, but this kernel takes 1 to {most}")
-        found[dim] = points
-    return found
 
 
 def _is(value: object, dtype: np.dtype, shape: tuple[int, ...]) -> TypeGuard[np.ndarray]:

@@ -10,12 +10,13 @@ from cpu.codegen.program.emit import ProgramSource, emit
 from cpu.codegen.program.explain import explained
 from cpu.codegen.program.names import with_c_names
 from cpu.kernel.anchored import AnchoredKernel
-from cpu.kernel.callable import Kernel, quietly
+from cpu.kernel.callable import Kernel
 from cpu.kernel.program import ProgramKernel, build_program
 from cpu.kernel.random_inputs import random_inputs
 from cpu.passes.forms import program_forms
 from cpu.passes.order import PROGRAM
 from cpu.runtime.machine.host import host
+from cpu.runtime.machine.samples import quietly
 from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
 from search.evaluator.cpu.target import cpu_target
 from search.tuner.target import Target, Wanted

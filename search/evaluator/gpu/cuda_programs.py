@@ -10,7 +10,8 @@ from typing import Any  # CuPy has no types; what workers are given and give is 
 
 import numpy as np
 
-from cpu.kernel.program import inputs_of_call, outputs_of, outputs_of_call, outside_of
+from cpu.kernel.given import inputs_of_call, outputs_of_call
+from cpu.kernel.program import outputs_of, outside_of
 from cpu.kernel.random_inputs import random_inputs
 from cpu.runtime.processes.worker import Worker
 from gpu.runtime.arrays import brought_bits, placed_bits, poisoned_array

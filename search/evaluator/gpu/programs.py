@@ -11,7 +11,8 @@ import numpy as np
 
 from cpu.kernel.arguments import like
 from cpu.kernel.export import folder_of, placed
-from cpu.kernel.program import checked_array, inputs_of_call, outputs_of, outside_of, runtime_extents
+from cpu.kernel.given import inputs_of_call, runtime_extents
+from cpu.kernel.program import checked_array, outputs_of, outside_of
 from cpu.runtime.numbers import ELEMENTS
 from gpu.codegen.loops.emit import emit_program
 from gpu.codegen.loops.launches import ProgramText

@@ -68,7 +68,7 @@ def test_what_a_search_times_is_measured_once_more_where_it_was_disturbed(monkey
         times.extend(measure() for _ in range(tries))
         return times[-1], "other programs took 0.9 cores"
 
-    monkeypatch.setattr("cpu.kernel.callable.watched", disturbed)
+    monkeypatch.setattr("cpu.runtime.machine.samples.watched", disturbed)
     job = {"op": "conv2d", "shape": "c=4,h=4,w=4,k=4,r=1,s=1", "isa": "portable", "threads": 1, "stream": False}
     text = "R(k) R(h) R(w) S(y) T(c,4) V(k,4)"
     found = cpu.kernel.measure.scheme(scheme=text, seconds=1e-4, **job)
@@ -132,7 +132,9 @@ def test_a_kernel_s_own_time_is_not_kept_where_it_was_disturbed(monkeypatch):
     problem = conv2d(c=4, h=4, w=4, k=4, r=1, s=1)
     kernel = build(parse(problem, "R(k) R(h) R(w) S(y) T(c,4) V(k,4)"), isa_named("portable"))
     reasons = iter(("other programs took 2.0 cores", ""))
-    monkeypatch.setattr("cpu.kernel.callable.watched", lambda measure, threads, tries: (measure(), next(reasons)))
+    monkeypatch.setattr(
+        "cpu.runtime.machine.samples.watched", lambda measure, threads, tries: (measure(), next(reasons))
+    )
     assert kernel.timing.disturbed == "other programs took 2.0 cores"
     quiet = kernel.timing
     assert quiet.disturbed == "" and kernel.timing is quiet

@@ -2,9 +2,8 @@
 
 import pytest
 
-import cpu.kernel.callable
-from cpu.kernel.callable import SAMPLE_SECONDS, timed
 from cpu.kernel.measure import TILE_SAMPLE
+from cpu.runtime.machine.samples import SAMPLE_SECONDS, timed
 
 CALL, ALONE, PERIOD, SLOWER = 2e-6, 0.0005, 0.0025, 2.0
 
@@ -28,7 +27,7 @@ class Shared:
 
 @pytest.mark.parametrize(("sample", "right"), [(TILE_SAMPLE, True), (SAMPLE_SECONDS, False)])
 def test_only_samples_shorter_than_the_undisturbed_moments_show_the_speed_of_a_tile(monkeypatch, sample, right):
-    monkeypatch.setattr(cpu.kernel.callable, "peak_gflops", lambda flags, lanes, seconds: 100.0)
+    monkeypatch.setattr("cpu.runtime.machine.samples.peak_gflops", lambda flags, lanes, seconds: 100.0)
     timing = timed(Shared().called, (), 8, 0.02, sample)
     assert (min(timing.samples) == pytest.approx(CALL, rel=0.01)) == right
     assert len(timing.samples) == round(0.02 / sample)
