@@ -72,5 +72,5 @@ def test_a_gpu_kernel_on_a_machine_without_one(tmp_path):
 @pytest.mark.slow
 def test_reading_a_scheme():
     printed = run("read_scheme")
-    assert "for w in 2 steps of 4:" in printed and "for w in 1 steps of 6 from 8:" in printed
+    assert "for w in 2 steps of 4:" in printed and "for w in 1 step of 6 from 8:" in printed
     assert "f32_conv2d_ukernel_4wx32k_s1__avx512f, f32_conv2d_ukernel_6wx32k_s1__avx512f" in printed

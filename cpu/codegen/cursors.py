@@ -18,18 +18,18 @@ from tiling.loops.meaning.memory import NUMPY
 from tiling.loops.walk import bodies, named_buffers, walk
 
 _STRUCT = """\
-/* What is multiplied after this: the lines that are to come to L2 meanwhile, of x and of the packed weights. */
+/* The operands of what is multiplied next: the lines of x and of the packed weights to prefetch into L2 meanwhile. */
 struct cursors { const char *x, *x_end, *w, *w_end; };"""
 
 _FUNCTIONS = f"""\
 
-/* Byte `at` of an array of so many; its ends, for one that is beyond them. */
+/* Byte `at` of an array of `bytes` bytes, or the nearest end where `at` lies outside. */
 static inline const char *place(const void *array, long at, long bytes)
 {{
     return (const char *)array + (at < 0 ? 0 : at < bytes ? at : bytes);
 }}
 
-/* One more line comes. */
+/* Prefetches the next line, if one is left. */
 static inline const char *l2_prefetch(const char *next, const char *end)
 {{
     if (next >= end) return next;

@@ -28,11 +28,11 @@ from tiling.value import Epilogue
 
 # All registers are taken, so a compiler that sees no fence spills one.
 _FENCE = """\
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+/* All registers are taken. Without this fence the compiler keeps an x for the next step, and spills an accumulator. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")"""
-_SHAPES = "/* What the tile registers hold in each kind of register tile: rows of sums, of x, and of the weights. */"
+_SHAPES = "/* The shapes of the tile registers in each kind of register tile: rows of sums, of x and of the weights. */"
 _NEXT_PANEL = """\
-/* Tiles also bring a line or more of each channel to L2, from `next` on, for those that multiply the next pixels. */"""
+/* Tiles also prefetch a line or more of each channel into L2, from `next` on, for the tiles of the next pixels. */"""
 
 
 def definitions(kernel: Kernel, facts: ProductFacts, left: Epilogue | None, masks: Mapping[int, str]) -> list[str]:
@@ -85,14 +85,14 @@ def of_cursors(kernel: Kernel) -> list[str]:
 
 def _about_pixels(flat: FlatPixels) -> str:
     return (
-        f"/* Tiles go over all points of an image, w, as if it were one row: of each {flat.pitch} the first\n"
-        f" * {flat.columns} are pixels of Y, on {flat.rows} lines. */"
+        f"/* Tiles go over all points of an image, w, as if it were one row. The first {flat.columns} of each\n"
+        f" * {flat.pitch} points are pixels of Y, on {flat.rows} lines. */"
     )
 
 
 def _about_bias(name: str, left: Epilogue | None) -> str:
-    rest = ", and what is left of the epilogue follows" if left else ""
-    return f"/* Sums begin with E_{name} of their channel{rest}. */"
+    rest = " The rest of the epilogue follows below." if left else ""
+    return f"/* Each sum begins with E_{name} of its channel.{rest} */"
 
 
 def _lanes(problem: Problem, isa: Isa, masked: bool, blocks: Sequence[str], transposed: frozenset[int]) -> list[str]:

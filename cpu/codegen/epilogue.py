@@ -26,8 +26,8 @@ _ABOUT = """\
  *
  *     {text}
  *
- * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
- * results that come of an exponential below about e^-87, which counts as 0, are off by at most 2^-119. */"""
+ * A NaN gives a NaN. Errors are in units in the last place (ulp) of the result. An exponential below about e^-87 counts
+ * as 0, by which a result may be off by 2^-119 besides. */"""
 
 
 def epilogue_text(epilogue: Epilogue, isa: Isa) -> str:

@@ -29,12 +29,13 @@ static inline $V choose(bits lanes, $V a, $V b) { return ($V)((lanes & (bits)a) 
 _BY_TABLE = {
     "exp2_of": """\
 
-/* 2^(k / 16). Volatile, so read where it is said: else gcc keeps it in a register through the loops of a product. */
+/* 2^(k / 16). Volatile, so it is read where it is used: gcc would keep it in a register through the loops of a
+ * product. */
 static const volatile $V sixteenths = {$SIXTEENTHS};
 
-/* 2^(k / 16 + r) with |r| <= 1 / 32. shifted: a whole number and k / 16 beside 1.5 * 2^19, where an f32 has no place
- * for less than a sixteenth, so that its last four bits are k. 2^r is a polynomial, fitted minimax to a relative error
- * of 2^-28. */
+/* 2^(k / 16 + r) with |r| <= 1 / 32. shifted is 1.5 * 2^19 plus a whole number plus k / 16. Of that size an f32 has no
+ * bits below a sixteenth, so its last four bits are k. 2^r is a polynomial, fitted minimax to a relative error of
+ * 2^-28. */
 static inline $V exp2_of($V shifted, $V r)
 {
     const $V power = lookup[shifted, sixteenths];
@@ -43,8 +44,8 @@ static inline $V exp2_of($V shifted, $V r)
 }""",
     "exp_of": """\
 
-/* 1 / ln 2 is the sum of two f32. From v = 89 on the result is infinite; below -87 it is 0, for subnormal numbers begin
- * soon after and many CPUs are slow to make them. Error: below 1.1 ulp. */
+/* 1 / ln 2 is the sum of two f32. From v = 89 on the result is infinite. Below -87 it is 0: subnormal numbers begin a
+ * little further, and many CPUs compute them slowly. Error: below 1.1 ulp. */
 static inline $V exp_of($V v)
 {
     const $V near = smaller[constant(89.0f), v], log2e = constant(1.44269502f), shift = constant(786432.0f);
@@ -54,10 +55,10 @@ static inline $V exp_of($V v)
 }""",
     "sharp_exp_of": """\
 
-/* The logarithm to base 2 of what the rounding of 2^(k / 16) took. */
+/* k / 16 minus the logarithm to base 2 of the rounded 2^(k / 16). */
 static const volatile $V rounded_off = {$ROUNDED_OFF};
 
-/* exp_of without the error of the table, for those in whose results it would count twice. Error: below 0.6 ulp. */
+/* exp_of without the error of the table, for functions in whose results it would count twice. Error: below 0.6 ulp. */
 static inline $V sharp_exp_of($V v)
 {
     const $V near = smaller[constant(89.0f), v], log2e = constant(1.44269502f), shift = constant(786432.0f);
@@ -67,7 +68,7 @@ static inline $V sharp_exp_of($V v)
 }""",
     "exp_of_half": """\
 
-/* e^-((v + low) / 2) for v >= 0, of which low was rounded off: exp_of with -1 / (2 ln 2). */
+/* e^-((v + low) / 2) for v >= 0, where low is what rounding took from v: exp_of with -1 / (2 ln 2). */
 static inline $V exp_of_half($V v, $V low)
 {
     const $V log2e = constant(-0.721347511f), shift = constant(786432.0f), shifted = v * log2e + shift;
@@ -93,14 +94,14 @@ static inline $V twice_exp2_of($V r)
 }""",
     "half_power_of": """\
 
-/* 2^(n - 1), of shifted = 1.5 * 2^23 + 126 + n, whose last bits are its exponent, and 0 for n = -126. Half, as 2^128 is
- * no f32, though smaller numbers with this n are. */
+/* 2^(n - 1), and 0 for n = -126. The last bits of shifted = 1.5 * 2^23 + 126 + n are its exponent. It is half of 2^n,
+ * since n may be 128 and 2^128 is no f32. */
 static inline $V half_power_of($V shifted) { return ($V)((bits)shifted << 23); }""",
     "exp_of": """\
 
-/* e^v = 2^n 2^r. Beside 1.5 * 2^23 an f32 has no place for a fraction, so adding that number rounds. 1 / ln 2 is the
- * sum of two f32. From v = 89 on the result is infinite; below -86.99 it is 0, for subnormal numbers begin soon after
- * and many CPUs are slow to make them. Error: below 1.1 ulp. */
+/* e^v = 2^n 2^r. An f32 near 1.5 * 2^23 has no fraction, so adding that number rounds. 1 / ln 2 is the sum of two f32.
+ * From v = 89 on the result is infinite. Below -86.99 it is 0: subnormal numbers begin a little further, and many CPUs
+ * compute them slowly. Error: below 1.1 ulp. */
 static inline $V exp_of($V v)
 {
     const $V near = smaller[constant(89.0f), larger[constant(-87.0f), v]], log2e = constant(1.44269502f);
@@ -110,7 +111,7 @@ static inline $V exp_of($V v)
 }""",
     "exp_of_half": """\
 
-/* e^-((v + low) / 2) for v >= 0, of which low was rounded off: exp_of with -1 / (2 ln 2). */
+/* e^-((v + low) / 2) for v >= 0, where low is what rounding took from v: exp_of with -1 / (2 ln 2). */
 static inline $V exp_of_half($V v, $V low)
 {
     const $V near = smaller[constant(174.0f), v], log2e = constant(-0.721347511f);
@@ -125,11 +126,11 @@ static inline $V exp_of_half($V v, $V low)
 _BY_ONCE = {
     "gelu_of": """\
 
-/* max(v, 0) - |v| P(-|v|), with P the probability of a normal deviate below its argument. P(-a) is e^(-a^2/2) times a
- * quotient of polynomials, fitted minimax on 0 <= a <= 15 to a relative error of 2^-27; none of their coefficients is
- * negative, so nothing cancels. For large a the rounding of a^2 would show in e^(-a^2/2), so its rest is kept, which an
- * FMA finds. |v| is kept where v < -15, for the product of an infinite v and 0 is no number.
- * Error: below 8 ulp. */
+/* max(v, 0) - |v| P(-|v|), where P is the probability of a normal deviate below its argument. P(-a) is e^(-a^2/2)
+ * times a quotient of polynomials, fitted minimax on 0 <= a <= 15 to a relative error of 2^-27. None of their
+ * coefficients is negative, so nothing cancels. For large a the rounding of a^2 would show in e^(-a^2/2). So an FMA
+ * finds what was rounded off. |v| counts as 15 where v < -15, since an infinite v times 0 is a NaN. Error: below 8
+ * ulp. */
 static inline $V gelu_of($V v)
 {
     const $V below = abs_of(smaller[constant(15.0f), v]), a = smaller[constant(15.0f), below];
@@ -149,8 +150,8 @@ static inline $V gelu_of($V v)
 }""",
     "round_mul_of": """\
 
-/* The whole number nearest to a * b, of two the even one: beside 1.5 * 2^23 an f32 has no place for a fraction. From
- * |a * b| = 2^22 on it is the product, off by at most 2 ulp. */
+/* The whole number nearest to a * b, of two the even one: an f32 near 1.5 * 2^23 has no fraction. From |a * b| = 2^22
+ * on it is the product, off by at most 2 ulp. */
 static inline $V round_mul_of($V a, $V b)
 {
     const $V shift = constant(12582912.0f);
@@ -162,8 +163,8 @@ static inline $V round_mul_of($V a, $V b)
 # of them. With these texts a softmax of 6144 x 512 takes 552 µs and not 605 (one thread of a Zen 5).
 _BY_MASK = {
     "kept_of": """\
-/* found, and v where v is no number. Two forms that mean the same: where gcc knows v it does without the test of the
- * first one, and elsewhere the second one is faster. */
+/* found, or v where v is a NaN. Two forms mean the same: where gcc knows v it leaves out the test of the first form,
+ * and elsewhere the second form is faster. */
 static inline $V kept_of($V v, $V found)
 {
     const bits none = v != v;
@@ -179,9 +180,8 @@ _TEXTS = {
     "abs_of": "static inline $V abs_of($V v) { return ($V)((bits)v & ~(bits)constant(-0.0f)); }",
     "clamp_of": "static inline $V clamp_of($V v, $V low, $V high) { return min_of(high, max_of(low, v)); }",
     "zeros": """\
-/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
- * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
- * are done. */
+/* Volatile, so a tile reads zero once, when its sums are done. gcc would keep a bound that it knows in a register
+ * through the inner loops, and spill an accumulator for it: above all zero, with which it also clears accumulators. */
 static const volatile $V zeros = {0};""",
     "relu_of": "static inline $V relu_of($V v, $V zero) { return larger[zero, v]; }",
     "six": "static const volatile $V six = {$SIXES};",
@@ -196,10 +196,10 @@ static inline $V hardsigmoid_of($V v, $V zero)
     "hardswish_of": "static inline $V hardswish_of($V v, $V zero) { return v * hardsigmoid_of(v, zero); }",
     "rest_of": """\
 
-/* Of a sum v + low with |low| <= 2^-10 |v|: the whole number nearest to (v + low) / ln 2, as bits and as a float, and
- * what is left of the sum. Beside 1.5 * 2^23 an f32 has no place for a fraction, so adding that number rounds, and its
- * last bits are the whole number. ln 2 is split in two: a whole number times the first part, 355 / 512, is exact. A
- * compiler leaves out a low of -0. */
+/* The whole number nearest to (v + low) / ln 2, as bits and as a float, and what then remains of v + low; |low| is at
+ * most 2^-10 |v|. An f32 near 1.5 * 2^23 has no fraction, so adding that number rounds, and the last bits of the sum
+ * are the whole number. ln 2 has two parts: a whole number times the first one, 355 / 512, is exact. A compiler leaves
+ * out a low of -0. */
 static inline $V rest_of($V v, $V low, bits *n, $V *whole)
 {
     const $V shift = constant(12582912.0f), shifted = (v + low) * constant(1.44269504f) + shift;
@@ -226,8 +226,8 @@ static inline $V expm1_near_0($V r)
 }""",
     "exp_of_sum": """\
 
-/* e^(v + low) = 2^n e^r; 2^n is applied in two halves, since 2^128 is no f32. From v = 89 on the result is infinite;
- * below -87 it is 0, for subnormal numbers begin soon after and many CPUs are slow to make them. Error: below 1.1
+/* e^(v + low) = 2^n e^r. 2^n is applied in two halves, since 2^128 is no f32. From v = 89 on the result is infinite.
+ * Below -87 it is 0: subnormal numbers begin a little further, and many CPUs compute them slowly. Error: below 1.1
  * ulp. */
 static inline $V exp_of_sum($V v, $V low)
 {
@@ -282,11 +282,10 @@ static inline $V sigmoid_of($V v) { return constant(1.0f) / (constant(1.0f) + sh
 static inline $V silu_of($V v) { return v / (constant(1.0f) + sharp_exp_of(-v)); }""",
     "gelu_of": """\
 
-/* v times P, the probability of a normal deviate below v. The tail P(-|v|) = e^(-v^2/2) q(|v|), where q is a polynomial
- * of t = 1 / (1 + 0.3 |v|), fitted minimax on 0 <= |v| <= 15 to a relative error of 2^-28; P(|v|) = 1 - P(-|v|). For
- * large |v| the rounding of v^2 would show in e^(-v^2/2), so its rest is kept, beside the square of the upper 12 bits,
- * which is exact.
- * Error: below 8 ulp. */
+/* v times P(v), the probability of a normal deviate below v. The tail P(-|v|) = e^(-v^2/2) q(|v|), where q is a
+ * polynomial of t = 1 / (1 + 0.3 |v|), fitted minimax on 0 <= |v| <= 15 to a relative error of 2^-28; P(|v|) = 1 -
+ * P(-|v|). For large |v| the rounding of v^2 would show in e^(-v^2/2). So v^2 is two numbers: the square of the upper
+ * 12 bits, which is exact, and the rest. Error: below 8 ulp. */
 static inline $V gelu_of($V v)
 {
     const $V a = smaller[constant(15.0f), abs_of(v)];
@@ -326,7 +325,7 @@ static inline $V erf_of($V v)
     near = near * square + constant(-2.68538115e-2f);
     near = near * square + constant(1.12835851e-1f);
     near = near * square + constant(-3.76126258e-1f);
-    near = near * square + constant(1.28379170e-1f); /* and 1, which is added at the end: that rounds once */
+    near = near * square + constant(1.28379170e-1f); /* plus 1, which the end adds: so it rounds once */
     $V far = constant(1.85574025e-4f);
     far = far * a + constant(-2.93960745e-3f);
     far = far * a + constant(2.18053189e-2f);
@@ -341,7 +340,7 @@ static inline $V erf_of($V v)
 
 /* ln v = e ln 2 + ln(1 + f) with v = 2^e (1 + f) and sqrt(1/2) <= 1 + f < sqrt(2). ln(1 + f) = f - f^2/2 + f^3 times a
  * polynomial, fitted minimax to a relative error of 2^-30. ln 2 is split in two: e times the first part, 355 / 512, is
- * exact. A v of fewer bits is multiplied by 2^23 first. Error: below 1 ulp. */
+ * exact. A subnormal v is multiplied by 2^23 first. Error: below 1 ulp. */
 static inline $V log_of($V v)
 {
     const $V zero = constant(0.0f), one = constant(1.0f), infinite = constant(__builtin_inff());
@@ -365,7 +364,7 @@ static inline $V log_of($V v)
 }""",
     "round_mul_of": """\
 
-/* The whole number nearest to a * b, of two the even one: beside 1.5 * 2^52 an f64 has no place for a fraction. */
+/* The whole number nearest to a * b, of two the even one: an f64 near 1.5 * 2^52 has no fraction. */
 static inline $V round_mul_of($V a, $V b)
 {
     const double shift = 6755399441055744.0;
@@ -375,7 +374,7 @@ static inline $V round_mul_of($V a, $V b)
 }""",
     "log1p_of": """\
 
-/* log(1 + v). What v loses where 1 is added is a factor of log near 1: v / ((1 + v) - 1). */
+/* log(1 + v). Adding 1 rounds v; near v = 0 the factor v / ((1 + v) - 1) makes up for it. */
 static inline $V log1p_of($V v)
 {
     const $V one = constant(1.0f), u = one + v, d = u - one;

@@ -32,28 +32,28 @@ from tiling.scheme.specifiers import SchemeError, Tile
 
 _PACKED = "W holds U: for each part of the output channels and each of {products} products the panels that it reads."
 _STRIDES = """\
-/* Floats between neighbours along each axis: of the convolution's arrays, of V, M and a padded tile P, of one point of
- * V, U and M, which one product of a block reads and makes, and of what packs: W as given, G, U. */"""
+/* Floats between neighbours along each axis of the arrays: those of the convolution; V, M and a padded tile P; one
+ * point of V, U and M, as one product of a block reads and writes them; and those of the packing, W, G and U. */"""
 _ALGORITHM = """\
-/* Winograd's algorithm: a tile, {m} x {m} outputs, from {alpha} x {alpha} inputs x and 3 x 3 weights w by
- * {products} products,
+/* Winograd's algorithm: a tile of {m} x {m} outputs from {alpha} x {alpha} inputs x and 3 x 3 weights w,
+ * by {products} products:
  *
  *     y = A^T [ (G w G^T) . (B^T x B) ] A  =  A^T [ U . V ] A
  *
- * summed over the channels under A: so for each of the points a matrix product (tiles x C) by (C x K). A task is a
- * block of {block} tiles by {channels} output channels; V and M of one block stay in a core's cache. Transforms stay
- * functions: inlined into loops, some would have too few registers.
+ * summed over the channels before A^T and A are applied. So each point is a matrix product of (tiles x C) and (C x K).
+ * A task is a block of {block} tiles by {channels} output channels: V and M of one block stay in a core's cache.
+ * Transforms stay functions: inlined into loops, some would have too few registers.
  *
 {matrices}
  */"""
 _TASKS = """\
-/* Every worker takes a run of tasks, the parts of a block one after the other, so that V of a block is made once.
+/* Every worker takes a run of tasks: the parts of a block one after the other, so that V of a block is computed once.
  *     {buffers}. */"""
 # What the buffers in a call's scratch memory hold.
 _BUFFERS = {
-    "V": "V of a block, point after point, the tiles of a point in rows; one of every worker",
-    "M": "The products of a block, likewise",
-    "P": "A tile of x that reaches beyond the image, with zeros there; one of every worker",
+    "V": "V of a block, point after point, the tiles of a point in rows; each worker has one",
+    "M": "the products of a block, which lie likewise",
+    "P": "a tile of x that reaches beyond the image, with zeros there; each worker has one",
 }
 
 
@@ -110,7 +110,7 @@ def _packing(winograd: Winograd, symbol: str, scratch: int, loops: list[str]) ->
     """The body of SYMBOL_pack: the loops, and the table and the memory that they need."""
     rows = (", ".join(_double(value) for value in row) for row in transforms(winograd.m).weights)
     return [
-        "/* U = G w G^T of each point; computed in double, rounded once. */",
+        "/* U = G w G^T of each point, computed in double and rounded once. */",
         "static const double G[] = {",
         *(f"    {row}," for row in rows),
         "};",

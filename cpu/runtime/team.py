@@ -5,7 +5,8 @@ TEAM = """\
 #include <omp.h>
 #if !defined(__clang__) && __GNUC__ >= 9
 #include <pthread.h>
-/* A forked child has one thread, but gcc's OpenMP would wait for all: end them first, both sides start new ones. */
+/* A forked child has one thread, but gcc's OpenMP would wait for the whole team there. So the team ends before a fork,
+ * and both processes start new threads. */
 static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
 __attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
 #endif

@@ -14,10 +14,10 @@ _TILES = """\
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Neighbours that an instruction multiplies with each other: several numbers of x, or of one lane of the weights. */
+/* A dot group: neighbours that an instruction multiplies and adds, several numbers of x or of a lane of the weights. */
 typedef uint32_t word;
 
-/* What a tile register holds: ROWS[t] rows of BYTES[t] bytes. */
+/* Tile register t holds rows[t] rows of bytes[t] bytes. */
 struct shapes {
     uint8_t palette, start, reserved[14];
     uint16_t bytes[16];
@@ -35,16 +35,16 @@ static inline const struct shapes *shaped(const struct shapes *wanted, const str
     __asm__ volatile("tileloadd (%0,%1,1), %%" #t : : "r"(p), "r"((long)(step)) : "memory")
 #define tile_store(t, p, step) \\
     __asm__ volatile("tilestored %%" #t ", (%0,%1,1)" : : "r"(p), "r"((long)(step)) : "memory")
-/* To each row i and lane j of tile acc, the products of row i of tile x and column j of tile w are added. */
+/* Adds to row i and lane j of tile acc the products of row i of tile x and column j of tile w. */
 #define tile_dot(acc, x, w) __asm__ volatile("{instruction} %%" #w ", %%" #x ", %%" #acc : :)
 
-/* A multiplication of vectors. After some 600 ns without any, the units that multiply them sleep, and the next
- * tile_store waits 250 ns until they are awake: 36 steps and their stores take 910 ns with it, 1173 without
- * (`python -m bench.tiles` on Sapphire Rapids). */
+/* Multiplies two vectors, for its side effect. The units that multiply vectors sleep after some 600 ns without work,
+ * and the next tile_store then waits 250 ns for them. With this, 36 steps and their stores take 910 ns; without it,
+ * 1173 (`python -m bench.tiles` on Sapphire Rapids). */
 #define stay_awake() __asm__ volatile("vpmaddwd %%xmm15, %%xmm15, %%xmm15" : : : "xmm15")
 
-/* Whether the CPU has tile registers and the system gives them to this process: once asked, for good, and signal stacks
- * must then have room for them. */
+/* Whether the CPU has tile registers and the system gives them to this process. Asked once: the process then keeps
+ * them, and its signal stacks must have room for them. */
 static __attribute__((target("no-avx"))) int tiles_given(void)
 {
     static int known = -1;

@@ -23,8 +23,8 @@ from tiling.loops.language import Apply, Body, For, If, Inside, Instruction, Loa
 
 # A vector type of the compiler, without an instruction set, need not be a register.
 _OWN = """\
-/* Each accumulator gets a register of its own first: a bias that the compiler knows several to begin with it keeps, in
- * one that an accumulator needs. */
+/* Gives an accumulator a register of its own. Where several begin with the same bias, the compiler would keep the bias
+ * in one more register, which an accumulator needs. */
 #define OWN(acc) """
 _IN_REGISTER, _ANYWHERE = '__asm__ volatile("" : "+v"(acc))', "((void)0)"
 TRANSPOSE = "transpose"  # the functions that do so are told apart by how many rows they get

@@ -56,7 +56,7 @@ AVX2 = Isa(
     vector_type="__m256",
     prologue="#include <immintrin.h>",
     lanes_definition=(
-        "/* The {lanes} lanes used of {what}: a lane counts where its sign bit is set. */\n"
+        "/* The {lanes} lanes used of {what}. A lane counts where its sign bit is set. */\n"
         "static const int {array}[8] = {{{lane_list}}};\n"
         "#define {name} _mm256_loadu_si256((const __m256i *){array})"
     ),
@@ -90,7 +90,7 @@ PORTABLE = Isa(
     embedded_broadcast=False,
     vector_type="vec",
     prologue="""\
-/* The compiler's own vectors: four floats, whatever the CPU makes of them. `vec_at` is one at any address. */
+/* A vector of the compiler: four floats, on any CPU. `vec_at` is one at any address. */
 typedef float vec __attribute__((vector_size(16)));
 typedef float vec_at __attribute__((vector_size(16), aligned(4), may_alias));
 static inline vec spread(float value) { return (vec){value, value, value, value}; }
@@ -139,7 +139,7 @@ AVX512BF16 = replace(
     embedded_broadcast=False,  # the CPU could, gcc 12 never does
     prologue=_WORD.format(numbers="Up to two bf16")
     + """\
-/* To each lane of acc, a float, the products of its two bf16 of x and of w are added. */
+/* Adds to each lane of acc, a float, the products of its two bf16 of x and of w. */
 static inline __m512 dot(__m512 x, __m512 w, __m512 acc) { return _mm512_dpbf16_ps(acc, (__m512bh)x, (__m512bh)w); }""",
     broadcast="_mm512_set1_ps(*({p}))",
     fma=Product("dot({x}, {w}, {acc})", ("dot_bf16_add",)),
@@ -174,7 +174,7 @@ def _bytes(dtype: str, low: int, high: int) -> Narrow:
     return Narrow(
         dtype=dtype,
         definition=f"""\
-/* The nearest whole numbers (of two the even one), those beyond {low} and {high} as these; no number as {low}. */
+/* The nearest whole numbers, of two the even one. They end at {low} and {high}; a NaN becomes {low}. */
 static inline __m512i to_{dtype}(__m512 v)
 {{
     const __m512 most = _mm512_min_ps(_mm512_max_ps(v, _mm512_set1_ps({low}.0f)), _mm512_set1_ps({high}.0f));
@@ -204,7 +204,7 @@ AVX512VNNI = replace(
     embedded_broadcast=False,  # only weights can come from memory: x is the unsigned operand, which must be a register
     prologue=_WORD.format(numbers="Up to four u8 of x or four s8 of the weights")
     + """\
-/* To each lane of acc, an int32, the products of its four u8 of x and s8 of w are added, exactly. Not the intrinsic:
+/* Adds to each lane of acc, an int32, the products of its four u8 of x and s8 of w, exactly. Not the intrinsic, since
  * gcc 12 stores every one of its results to the stack as well. */
 static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
 {

@@ -35,9 +35,9 @@ def own_definitions(isa: Isa, masked: bool, numbers: int, group: int = 0) -> lis
         return []
     loads = {"words_at": isa.numbers.load} | ({"words_at_tail": isa.numbers.load_tail} if masked else {})
     if group:
-        lines = [f"/* The words of {isa.lanes} neighbours in x; every lane gets one of its group. */"]
+        lines = [f"/* The dot groups of {isa.lanes} neighbours in x. Every lane gets one of its group. */"]
     else:
-        lines = ["/* Neighbours in x, each the lowest bits of a word that holds nothing else. */"]
+        lines = ["/* Neighbours in x, each alone in the lowest bits of a word. */"]
     for name, load in loads.items():
         x = load.format(p="p", lanes=TAIL)
         alone = f"return ({isa.vector_type}){isa.numbers.alone.format(v=x)};"
@@ -77,7 +77,7 @@ def exchange_definitions(isa: Isa, size: int) -> list[str]:
     """
     held = "channels" if isa.numbers is None else "words"
     about = (
-        f"/* Lane l of exchange_c(x) is lane l ^ c of x: in {size} steps every lane meets all {size} {held} of its "
+        f"/* Lane l of exchange_c(x) is lane l ^ c of x. In {size} steps every lane meets all {size} {held} of its "
         f"group. */"
     )
     lines = [about, *shuffle_definition(isa)] if size > 1 else shuffle_definition(isa)

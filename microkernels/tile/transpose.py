@@ -132,9 +132,8 @@ def definitions(isa: Isa, sizes: list[int]) -> list[str]:
     """The C functions `transpose_ROWS(t, r0, r1, …)` for blocks of these numbers of rows, with those that they call."""
     v, lanes = isa.vector_type, isa.lanes
     lines = [
-        "/* Blocks of a tile are transposed before they are stored: t[j] gets point j of every row. Neighbours are "
-        "interleaved,",
-        " * single lanes and pairs within 128 bits, then 128 bits move as a whole. */",
+        "/* Transposes a block of a tile before it is stored: t[j] gets point j of every row. Single lanes are",
+        " * interleaved first, then pairs of lanes, both within 128 bits. Then 128 bits move as a whole. */",
         *shuffle_definition(isa),
     ]
     for number, orders in enumerate(stages(lanes)):

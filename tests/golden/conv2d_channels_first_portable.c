@@ -23,9 +23,9 @@
  *     E_t: t[k, w] of 19 x 6
  *     E_z: z[n, k, h, w] of 2 x 19 x 6 x 6
  *     E_s: s[n, h] of 2 x 6
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
-/* The compiler's own vectors: four floats, whatever the CPU makes of them. `vec_at` is one at any address. */
+/* A vector of the compiler: four floats, on any CPU. `vec_at` is one at any address. */
 typedef float vec __attribute__((vector_size(16)));
 typedef float vec_at __attribute__((vector_size(16), aligned(4), may_alias));
 static inline vec spread(float value) { return (vec){value, value, value, value}; }
@@ -42,8 +42,8 @@ static inline void store_lanes(float *p, vec v, int lanes)
         p[lane] = v[lane];
 }
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 108;
 static const long X_c = 36;
 static const long X_h = 6;
@@ -68,14 +68,13 @@ static const long STEP_s_h = 1;
  *
  *     y*b[k]+t[k,w]-relu(z[n,k,h,w])*s[n,h]
  *
- * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
- * results that come of an exponential below about e^-87, which counts as 0, are off by at most 2^-119. */
+ * A NaN gives a NaN. Errors are in units in the last place (ulp) of the result. An exponential below about e^-87 counts
+ * as 0, by which a result may be off by 2^-119 besides. */
 typedef int bits __attribute__((vector_size(16)));
 static inline vec constant(float value) { return spread(value); }
 static inline vec choose(bits lanes, vec a, vec b) { return (vec)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
- * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
- * are done. */
+/* Volatile, so a tile reads zero once, when its sums are done. gcc would keep a bound that it knows in a register
+ * through the inner loops, and spill an accumulator for it: above all zero, with which it also clears accumulators. */
 static const volatile vec zeros = {0};
 static inline vec relu_of(vec v, vec zero) { return choose(zero > v, zero, v); }
 
@@ -85,8 +84,8 @@ static inline vec epilogue(vec y, vec e_b, vec e_t, vec e_z, vec e_s, vec zero)
 }
 
 #define FIRST_2 2 /* lanes used of a block of 2 rows */
-/* Blocks of a tile are transposed before they are stored: t[j] gets point j of every row. Neighbours are interleaved,
- * single lanes and pairs within 128 bits, then 128 bits move as a whole. */
+/* Transposes a block of a tile before it is stored: t[j] gets point j of every row. Single lanes are
+ * interleaved first, then pairs of lanes, both within 128 bits. Then 128 bits move as a whole. */
 #ifdef __clang__
 #define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -419,15 +418,15 @@ static void tile1_2hx6wx4k_tail(const float *x, const float *w, float *y, const 
     }
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 int conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_supported(void)
 {
     return 1;
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-/* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
- * for a register that holds one meanwhile is taken from the accumulators. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
+/* Y is not restrict, for two reasons. An array of its shape may be Y itself. And the compiler then reads the other
+ * arrays where they are used: read earlier, they would take registers from the accumulators. */
 void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_run(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_t, const float *E_z, const float *E_s)
 {
     for (long c = 0; c < 3; ++c) {
@@ -447,7 +446,7 @@ void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_
     }
 }
 
-/* Packs weights that lie as w[k, c, r, s] of 19 x 3 x 1 x 1. */
+/* Packs the weights. They lie in memory as w[k, c, r, s] of 19 x 3 x 1 x 1. */
 void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_pack(const float *restrict W, float *restrict packed)
 {
     const long W_k = 3, W_c = 1;
@@ -465,7 +464,7 @@ void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_
 }
 
 /*
- * A call by itself. Whoever has these calls conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_run.
+ * A whole call, the same as conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_run.
  */
 
 void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_t, const float *E_z, const float *E_s)

@@ -22,9 +22,9 @@
  *     X: x[n, h + r - 1, w + s - 1, c] of 1 x 12 x 12 x 8
  *     W: w[k, c, r, s] of 48 x 8 x 3 x 3
  *     Y: y[n, h, w, k] of 1 x 12 x 12 x 48
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
-/* The compiler's own vectors: four floats, whatever the CPU makes of them. `vec_at` is one at any address. */
+/* A vector of the compiler: four floats, on any CPU. `vec_at` is one at any address. */
 typedef float vec __attribute__((vector_size(16)));
 typedef float vec_at __attribute__((vector_size(16), aligned(4), may_alias));
 static inline vec spread(float value) { return (vec){value, value, value, value}; }
@@ -41,8 +41,8 @@ static inline void store_lanes(float *p, vec v, int lanes)
         p[lane] = v[lane];
 }
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 1152;
 static const long X_h = 96;
 static const long X_w = 8;
@@ -171,14 +171,14 @@ static void tile2_4wx4k_wpad2(const float *x, const float *w, float *y, long r_b
     *(vec_at *)(y + 3 * Y_w) = acc_3_0;
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 int conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_supported(void)
 {
     return 1;
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-/* This is what thread `thread` of `threads` does of a call; all run it at once. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
+/* The part of a call that thread `thread` of `threads` does. All run it at once. */
 void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_run(const float *restrict X, const float *restrict W, float *restrict Y, long thread, long threads)
 {
     for (long worker = 6 * thread / threads; worker < (6 * thread + 6) / threads; ++worker) {
@@ -200,7 +200,7 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_run(const float *restrict
     }
 }
 
-/* Packs weights that lie as w[k, c, r, s] of 48 x 8 x 3 x 3. */
+/* Packs the weights. They lie in memory as w[k, c, r, s] of 48 x 8 x 3 x 3. */
 void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_pack(const float *restrict W, float *restrict packed)
 {
     const long W_k = 72, W_c = 9, W_r = 3, W_s = 1;
@@ -218,14 +218,16 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_pack(const float *restric
 }
 
 /*
- * A call by itself, which finds threads. Whoever has these calls conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_run.
+ * A whole call: it starts a team of threads.
+ * A caller that has done so calls conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_run.
  */
 enum { THREADS = 2 };
 #ifdef _OPENMP
 #include <omp.h>
 #if !defined(__clang__) && __GNUC__ >= 9
 #include <pthread.h>
-/* A forked child has one thread, but gcc's OpenMP would wait for all: end them first, both sides start new ones. */
+/* A forked child has one thread, but gcc's OpenMP would wait for the whole team there. So the team ends before a fork,
+ * and both processes start new threads. */
 static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
 __attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
 #endif
@@ -239,7 +241,7 @@ static int omp_get_num_threads(void) { return 1; }
 void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     const int dynamic = omp_get_dynamic();
-    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */
     #pragma omp parallel num_threads(THREADS)
     conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_run(X, W, Y, omp_get_thread_num(), omp_get_num_threads());
     omp_set_dynamic(dynamic);

@@ -5,7 +5,7 @@
  *
  *     R(k) T(h,4) S(y) T(c,3) U(s,3) U(w,6) U(k,3) D(c,2) V(k,16)
  *
- *     for k in 1 steps of 48:
+ *     for k in 1 step of 48:
  *       for h in 4 steps of 1:
  *         with the tile of y in registers:
  *           for c in 3 steps of 1:
@@ -20,22 +20,22 @@
  *     Y: y[n, h, w, k] of 1 x 4 x 6 x 37
  *     E_b: b[k] of 37
  *     X is copied first: x[n, h + r, w + s - 1, c] of 1 x 4 x 6 x 3.
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 #include <stdint.h>
 
 /* Up to two bf16 side by side, in the 32 bits of a lane, at any address. */
 typedef float word __attribute__((aligned(1), may_alias));
-/* To each lane of acc, a float, the products of its two bf16 of x and of w are added. */
+/* Adds to each lane of acc, a float, the products of its two bf16 of x and of w. */
 static inline __m512 dot(__m512 x, __m512 w, __m512 acc) { return _mm512_dpbf16_ps(acc, (__m512bh)x, (__m512bh)w); }
 #include <string.h>
 
 static inline __m256i to_bf16(__m512 v) { return (__m256i)_mm512_cvtneps_pbh(v); }
 static inline __m512i line_of_bf16(__m512 a, __m512 b) { return (__m512i)_mm512_cvtne2ps_pbh(b, a); }
 
-/* Elements (words of X) between neighbours along each axis: X_h along h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements (words of X) between neighbours along each axis: X_h is along h of X. W has none: tiles read it packed, in
+ * the order of the loops. */
 static const long input_row = 5;
 static const long input_number = 1;
 static const long Y_n = 888;
@@ -52,24 +52,23 @@ static const long X_c = 1;
 
 #define TAIL ((__mmask16)0x001f) /* the 5 lanes used of the last vector */
 
-/* Each accumulator gets a register of its own first: a bias that the compiler knows several to begin with it keeps, in
- * one that an accumulator needs. */
+/* Gives an accumulator a register of its own. Where several begin with the same bias, the compiler would keep the bias
+ * in one more register, which an accumulator needs. */
 #define OWN(acc) __asm__ volatile("" : "+v"(acc))
 
-/* Sums begin with E_b of their channel, and what is left of the epilogue follows. */
+/* Each sum begins with E_b of its channel. The rest of the epilogue follows below. */
 
 /* The epilogue, applied to each vector as it is stored:
  *
  *     relu(y)
  *
- * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
- * results that come of an exponential below about e^-87, which counts as 0, are off by at most 2^-119. */
+ * A NaN gives a NaN. Errors are in units in the last place (ulp) of the result. An exponential below about e^-87 counts
+ * as 0, by which a result may be off by 2^-119 besides. */
 typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
 static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
- * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
- * are done. */
+/* Volatile, so a tile reads zero once, when its sums are done. gcc would keep a bound that it knows in a register
+ * through the inner loops, and spill an accumulator for it: above all zero, with which it also clears accumulators. */
 static const volatile __m512 zeros = {0};
 static inline __m512 relu_of(__m512 v, __m512 zero) { return _mm512_max_ps(zero, v); }
 
@@ -160,16 +159,16 @@ static __attribute__((noinline)) void copy_of_x(const uint16_t *restrict X, uint
     }
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_supported(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512bf16");
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-/* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
- * for a register that holds one meanwhile is taken from the accumulators. */
-/* `scratch`: 320 bytes of memory for this call, from a cache line on. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
+/* Y is not restrict, for two reasons. An array of its shape may be Y itself. And the compiler then reads the other
+ * arrays where they are used: read earlier, they would take registers from the accumulators. */
+/* `scratch`: 320 bytes for this call alone, which begin with a cache line. */
 void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_run(const uint16_t *restrict input, const uint16_t *restrict packed, uint16_t *Y, const float *E_b, char *restrict scratch)
 {
     const word *const W = (const word *)packed;
@@ -181,7 +180,7 @@ void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_run(c
     }
 }
 
-/* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 1 x 3. */
+/* Packs the weights. They lie in memory as w[k, c, r, s] of 37 x 5 x 1 x 3. */
 __attribute__((target("no-avx"))) void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_pack(const uint16_t *restrict W, uint16_t *restrict packed)
 {
     const long W_k = 15, W_c = 3, W_s = 1;
@@ -203,7 +202,8 @@ __attribute__((target("no-avx"))) void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_rel
 }
 
 /*
- * A call by itself, which finds memory. Whoever has these calls conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_run.
+ * A whole call: it checks the CPU and allocates scratch memory.
+ * A caller that has done so calls conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_run.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,12 +22,12 @@
  *     Y: y[n, h, w, k] of 1 x 7 x 7 x 37
  *     E_scale: scale[k] of 37
  *     E_b: b[k] of 37
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 245;
 static const long X_h = 35;
 static const long X_w = 5;
@@ -39,7 +39,7 @@ static const long Y_k = 1;
 static const long STEP_scale_k = 1;
 static const long STEP_b_k = 1;
 
-/* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
+/* The 5 lanes used of the last vector. A lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
 
@@ -47,8 +47,8 @@ static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
  *
  *     gelu(y*scale[k]+b[k])
  *
- * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
- * results that come of an exponential below about e^-87, which counts as 0, are off by at most 2^-119. */
+ * A NaN gives a NaN. Errors are in units in the last place (ulp) of the result. An exponential below about e^-87 counts
+ * as 0, by which a result may be off by 2^-119 besides. */
 typedef int bits __attribute__((vector_size(32)));
 static inline __m256 constant(float value) { return _mm256_set1_ps(value); }
 static inline __m256 choose(bits lanes, __m256 a, __m256 b) { return (__m256)((lanes & (bits)a) | (~lanes & (bits)b)); }
@@ -65,11 +65,11 @@ static inline __m256 twice_exp2_of(__m256 r)
     return p * r + constant(2.0f);
 }
 
-/* 2^(n - 1), of shifted = 1.5 * 2^23 + 126 + n, whose last bits are its exponent, and 0 for n = -126. Half, as 2^128 is
- * no f32, though smaller numbers with this n are. */
+/* 2^(n - 1), and 0 for n = -126. The last bits of shifted = 1.5 * 2^23 + 126 + n are its exponent. It is half of 2^n,
+ * since n may be 128 and 2^128 is no f32. */
 static inline __m256 half_power_of(__m256 shifted) { return (__m256)((bits)shifted << 23); }
 
-/* e^-((v + low) / 2) for v >= 0, of which low was rounded off: exp_of with -1 / (2 ln 2). */
+/* e^-((v + low) / 2) for v >= 0, where low is what rounding took from v: exp_of with -1 / (2 ln 2). */
 static inline __m256 exp_of_half(__m256 v, __m256 low)
 {
     const __m256 near = _mm256_min_ps(constant(174.0f), v), log2e = constant(-0.721347511f);
@@ -79,11 +79,11 @@ static inline __m256 exp_of_half(__m256 v, __m256 low)
 }
 static inline __m256 abs_of(__m256 v) { return (__m256)((bits)v & ~(bits)constant(-0.0f)); }
 
-/* max(v, 0) - |v| P(-|v|), with P the probability of a normal deviate below its argument. P(-a) is e^(-a^2/2) times a
- * quotient of polynomials, fitted minimax on 0 <= a <= 15 to a relative error of 2^-27; none of their coefficients is
- * negative, so nothing cancels. For large a the rounding of a^2 would show in e^(-a^2/2), so its rest is kept, which an
- * FMA finds. |v| is kept where v < -15, for the product of an infinite v and 0 is no number.
- * Error: below 8 ulp. */
+/* max(v, 0) - |v| P(-|v|), where P is the probability of a normal deviate below its argument. P(-a) is e^(-a^2/2)
+ * times a quotient of polynomials, fitted minimax on 0 <= a <= 15 to a relative error of 2^-27. None of their
+ * coefficients is negative, so nothing cancels. For large a the rounding of a^2 would show in e^(-a^2/2). So an FMA
+ * finds what was rounded off. |v| counts as 15 where v < -15, since an infinite v times 0 is a NaN. Error: below 8
+ * ulp. */
 static inline __m256 gelu_of(__m256 v)
 {
     const __m256 below = abs_of(_mm256_min_ps(constant(15.0f), v)), a = _mm256_min_ps(constant(15.0f), below);
@@ -277,15 +277,15 @@ static void tile1_7wx8k_tail(const float *x, const float *w, float *y, const flo
     }
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_supported(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-/* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
- * for a register that holds one meanwhile is taken from the accumulators. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
+/* Y is not restrict, for two reasons. An array of its shape may be Y itself. And the compiler then reads the other
+ * arrays where they are used: read earlier, they would take registers from the accumulators. */
 void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_run(const float *restrict X, const float *restrict W, float *Y, const float *E_scale, const float *E_b)
 {
     for (long c = 0; c < 5; ++c) {
@@ -305,7 +305,7 @@ void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_run(co
     }
 }
 
-/* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 3 x 3. */
+/* Packs the weights. They lie in memory as w[k, c, r, s] of 37 x 5 x 3 x 3. */
 __attribute__((target("no-avx"))) void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_pack(const float *restrict W, float *restrict packed)
 {
     const long W_k = 45, W_c = 9, W_r = 3, W_s = 1;
@@ -327,7 +327,8 @@ __attribute__((target("no-avx"))) void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y
 }
 
 /*
- * A call by itself. Whoever has these calls conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_run.
+ * A whole call: it checks the CPU.
+ * A caller that has done so calls conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_run.
  */
 #include <stdio.h>
 #include <stdlib.h>

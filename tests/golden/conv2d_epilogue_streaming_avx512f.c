@@ -20,13 +20,13 @@
  *     Y: y[n, h, w, k] of 1 x 5 x 5 x 32
  *     E_b: b[k] of 32
  *     E_z: z[n, h, w, k] of 1 x 5 x 5 x 32
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 #include <stdint.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 1944;
 static const long X_h = 216;
 static const long X_w = 24;
@@ -41,32 +41,31 @@ static const long STEP_z_h = 160;
 static const long STEP_z_w = 32;
 static const long STEP_z_k = 1;
 
-/* Each accumulator gets a register of its own first: a bias that the compiler knows several to begin with it keeps, in
- * one that an accumulator needs. */
+/* Gives an accumulator a register of its own. Where several begin with the same bias, the compiler would keep the bias
+ * in one more register, which an accumulator needs. */
 #define OWN(acc) __asm__ volatile("" : "+v"(acc))
 
-/* Sums begin with E_b of their channel, and what is left of the epilogue follows. */
+/* Each sum begins with E_b of its channel. The rest of the epilogue follows below. */
 
 /* The epilogue, applied to each vector as it is stored:
  *
  *     min(relu(y+z[n,h,w,k]),6)
  *
- * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
- * results that come of an exponential below about e^-87, which counts as 0, are off by at most 2^-119. */
+ * A NaN gives a NaN. Errors are in units in the last place (ulp) of the result. An exponential below about e^-87 counts
+ * as 0, by which a result may be off by 2^-119 besides. */
 typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
 static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* found, and v where v is no number. Two forms that mean the same: where gcc knows v it does without the test of the
- * first one, and elsewhere the second one is faster. */
+/* found, or v where v is a NaN. Two forms mean the same: where gcc knows v it leaves out the test of the first form,
+ * and elsewhere the second form is faster. */
 static inline __m512 kept_of(__m512 v, __m512 found)
 {
     const bits none = v != v;
     return __builtin_constant_p(none[0]) ? choose(none, v, found) : _mm512_mask_mov_ps(found, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), v);
 }
 static inline __m512 min_of(__m512 a, __m512 b) { return kept_of(a, _mm512_min_ps(a, b)); }
-/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
- * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
- * are done. */
+/* Volatile, so a tile reads zero once, when its sums are done. gcc would keep a bound that it knows in a register
+ * through the inner loops, and spill an accumulator for it: above all zero, with which it also clears accumulators. */
 static const volatile __m512 zeros = {0};
 static inline __m512 relu_of(__m512 v, __m512 zero) { return _mm512_max_ps(zero, v); }
 
@@ -114,15 +113,15 @@ static void tile0_5wx16k(const float *x, const float *w, float *y, const float *
     }
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_supported(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-/* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
- * for a register that holds one meanwhile is taken from the accumulators. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
+/* Y is not restrict, for two reasons. An array of its shape may be Y itself. And the compiler then reads the other
+ * arrays where they are used: read earlier, they would take registers from the accumulators. */
 void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_run(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_z)
 {
     const int stream = (uintptr_t)Y % 64 == 0;
@@ -134,7 +133,7 @@ void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc_
     _mm_sfence();
 }
 
-/* Packs weights that lie as w[k, c, r, s] of 32 x 24 x 1 x 1. */
+/* Packs the weights. They lie in memory as w[k, c, r, s] of 32 x 24 x 1 x 1. */
 __attribute__((target("no-avx"))) void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_pack(const float *restrict W, float *restrict packed)
 {
     const long W_k = 24, W_c = 1;
@@ -148,7 +147,8 @@ __attribute__((target("no-avx"))) void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_mi
 }
 
 /*
- * A call by itself. Whoever has these calls conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_run.
+ * A whole call: it checks the CPU.
+ * A caller that has done so calls conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_run.
  */
 #include <stdio.h>
 #include <stdlib.h>

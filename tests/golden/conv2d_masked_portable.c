@@ -20,9 +20,9 @@
  *     X: x[n, h + r - 1, w + s - 1, c] of 1 x 7 x 7 x 5
  *     W: w[k, c, r, s] of 37 x 5 x 3 x 3
  *     Y: y[n, h, w, k] of 1 x 7 x 7 x 37
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
-/* The compiler's own vectors: four floats, whatever the CPU makes of them. `vec_at` is one at any address. */
+/* A vector of the compiler: four floats, on any CPU. `vec_at` is one at any address. */
 typedef float vec __attribute__((vector_size(16)));
 typedef float vec_at __attribute__((vector_size(16), aligned(4), may_alias));
 static inline vec spread(float value) { return (vec){value, value, value, value}; }
@@ -39,8 +39,8 @@ static inline void store_lanes(float *p, vec v, int lanes)
         p[lane] = v[lane];
 }
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 245;
 static const long X_h = 35;
 static const long X_w = 5;
@@ -192,13 +192,13 @@ static void tile1_7wx4k_tail(const float *x, const float *w, float *y, long r_be
     store_lanes(y + 6 * Y_w, acc_6_0, TAIL);
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 int conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_supported(void)
 {
     return 1;
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
 void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     for (long k = 0; k < 40; k += 4) {
@@ -214,7 +214,7 @@ void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_run(const float *restrict X, c
     }
 }
 
-/* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 3 x 3. */
+/* Packs the weights. They lie in memory as w[k, c, r, s] of 37 x 5 x 3 x 3. */
 void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_pack(const float *restrict W, float *restrict packed)
 {
     const long W_k = 45, W_c = 9, W_r = 3, W_s = 1;
@@ -236,7 +236,7 @@ void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_pack(const float *restrict W, 
 }
 
 /*
- * A call by itself. Whoever has these calls conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_run.
+ * A whole call, the same as conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_run.
  */
 
 void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable(const float *restrict X, const float *restrict W, float *restrict Y)

@@ -4,7 +4,7 @@
  *
  *     for nhw in 3 steps of 64:  on blocks
  *       for k in 2 steps of 32:  on blocks
- *         for nhw in 1 steps of 64:  on blocks
+ *         for nhw in 1 step of 64:  on blocks
  *           with the tile of y in registers:
  *             for rsc in 5 steps of 32:
  *               with the tile of x in 3 stages of shared memory:

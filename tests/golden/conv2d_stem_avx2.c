@@ -19,12 +19,12 @@
  *     X: x[n, 2*h + r - 3, 2*w + s - 3, c] of 1 x 20 x 20 x 3
  *     W: w[k, c, r, s] of 16 x 3 x 7 x 7
  *     Y: y[n, h, w, k] of 1 x 10 x 10 x 16
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 1200;
 static const long X_h = 60;
 static const long X_w = 3;
@@ -34,7 +34,7 @@ static const long Y_h = 160;
 static const long Y_w = 16;
 static const long Y_k = 1;
 
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+/* All registers are taken. Without this fence the compiler keeps an x for the next step, and spills an accumulator. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
 /* 5 rows x 1 vectors, summed over r from r_begin to r_end; w < 5. */
@@ -433,13 +433,13 @@ static void tile1_5wx8kx7sx3c_wpad1(const float *x, const float *w, float *y, lo
     _mm256_storeu_ps(y + 4 * Y_w, acc_4_0);
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_supported(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
 void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     for (long k = 0; k < 16; k += 8) {
@@ -457,7 +457,7 @@ void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_run(const float *restric
     }
 }
 
-/* Packs weights that lie as w[k, c, r, s] of 16 x 3 x 7 x 7. */
+/* Packs the weights. They lie in memory as w[k, c, r, s] of 16 x 3 x 7 x 7. */
 __attribute__((target("no-avx"))) void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_pack(const float *restrict W, float *restrict packed)
 {
     const long W_k = 147, W_c = 49, W_r = 7, W_s = 1;
@@ -475,7 +475,8 @@ __attribute__((target("no-avx"))) void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_p
 }
 
 /*
- * A call by itself. Whoever has these calls conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_run.
+ * A whole call: it checks the CPU.
+ * A caller that has done so calls conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_run.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,13 +21,13 @@
  *     X: x[n, h + r - 1, w + s - 1, c] of 1 x 12 x 12 x 8
  *     W: w[k, c, r, s] of 48 x 8 x 3 x 3
  *     Y: y[n, h, w, k] of 1 x 12 x 12 x 48
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 #include <stdint.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 1152;
 static const long X_h = 96;
 static const long X_w = 8;
@@ -159,13 +159,13 @@ static void tile1_6wx8k_wpad1(const float *x, const float *w, float *y, long r_b
     }
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_supported(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
 void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     const int stream = (uintptr_t)Y % 32 == 0;
@@ -185,7 +185,7 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_run(const float *restrict X, con
     _mm_sfence();
 }
 
-/* Packs weights that lie as w[k, c, r, s] of 48 x 8 x 3 x 3. */
+/* Packs the weights. They lie in memory as w[k, c, r, s] of 48 x 8 x 3 x 3. */
 __attribute__((target("no-avx"))) void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_pack(const float *restrict W, float *restrict packed)
 {
     const long W_k = 72, W_c = 9, W_r = 3, W_s = 1;
@@ -203,7 +203,8 @@ __attribute__((target("no-avx"))) void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx
 }
 
 /*
- * A call by itself. Whoever has these calls conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_run.
+ * A whole call: it checks the CPU.
+ * A caller that has done so calls conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_run.
  */
 #include <stdio.h>
 #include <stdlib.h>

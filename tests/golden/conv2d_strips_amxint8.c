@@ -8,11 +8,11 @@
  *     for n in 2 steps of 1:  on cores
  *       for w in 3 steps of 10:
  *         with the tile of x in a packed panel:
- *           for k in 1 steps of 16:
+ *           for k in 1 step of 16:
  *             with the tile of y in registers:
  *               for r in 3 steps of 1:
  *                 for s in 3 steps of 1:
- *                   for c in 1 steps of 1:
+ *                   for c in 1 step of 1:
  *                     register tile 16k × 10w
  *
  * Microkernels:
@@ -22,8 +22,8 @@
  *     X: x[n, h + r - 1, w + s - 1, c] of 2 x 5 x 5 x 64
  *     W: w[k, c, r, s] of 16 x 64 x 3 x 3
  *     Y: y[n, h, w, k] of 2 x 5 x 5 x 16
- *     X is copied strip by strip, to points: a row of an image after the other, with zeros in between.
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     X is copied strip by strip: rows of an image, one after the other, with zeros between them.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 #include <stdint.h>
@@ -31,10 +31,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Neighbours that an instruction multiplies with each other: several numbers of x, or of one lane of the weights. */
+/* A dot group: neighbours that an instruction multiplies and adds, several numbers of x or of a lane of the weights. */
 typedef uint32_t word;
 
-/* What a tile register holds: ROWS[t] rows of BYTES[t] bytes. */
+/* Tile register t holds rows[t] rows of bytes[t] bytes. */
 struct shapes {
     uint8_t palette, start, reserved[14];
     uint16_t bytes[16];
@@ -52,16 +52,16 @@ static inline const struct shapes *shaped(const struct shapes *wanted, const str
     __asm__ volatile("tileloadd (%0,%1,1), %%" #t : : "r"(p), "r"((long)(step)) : "memory")
 #define tile_store(t, p, step) \
     __asm__ volatile("tilestored %%" #t ", (%0,%1,1)" : : "r"(p), "r"((long)(step)) : "memory")
-/* To each row i and lane j of tile acc, the products of row i of tile x and column j of tile w are added. */
+/* Adds to row i and lane j of tile acc the products of row i of tile x and column j of tile w. */
 #define tile_dot(acc, x, w) __asm__ volatile("tdpbusd %%" #w ", %%" #x ", %%" #acc : :)
 
-/* A multiplication of vectors. After some 600 ns without any, the units that multiply them sleep, and the next
- * tile_store waits 250 ns until they are awake: 36 steps and their stores take 910 ns with it, 1173 without
- * (`python -m bench.tiles` on Sapphire Rapids). */
+/* Multiplies two vectors, for its side effect. The units that multiply vectors sleep after some 600 ns without work,
+ * and the next tile_store then waits 250 ns for them. With this, 36 steps and their stores take 910 ns; without it,
+ * 1173 (`python -m bench.tiles` on Sapphire Rapids). */
 #define stay_awake() __asm__ volatile("vpmaddwd %%xmm15, %%xmm15, %%xmm15" : : : "xmm15")
 
-/* Whether the CPU has tile registers and the system gives them to this process: once asked, for good, and signal stacks
- * must then have room for them. */
+/* Whether the CPU has tile registers and the system gives them to this process. Asked once: the process then keeps
+ * them, and its signal stacks must have room for them. */
 static __attribute__((target("no-avx"))) int tiles_given(void)
 {
     static int known = -1;
@@ -76,8 +76,8 @@ static __attribute__((target("no-avx"))) int tiles_given(void)
 }
 #include <string.h>
 
-/* Elements (words of X) between neighbours along each axis: X_h along h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements (words of X) between neighbours along each axis: X_h is along h of X. W has none: tiles read it packed, in
+ * the order of the loops. */
 static const long X_n = 1600;
 static const long X_h = 320;
 static const long X_w = 64;
@@ -89,10 +89,10 @@ static const long PANEL_c = 384;
 static const long PANEL_w = 16;
 static const long PANEL_word = 1;
 
-/* Tiles go over all points of an image, w, as if it were one row: of each 6 the first
- * 5 are pixels of Y, on 5 lines. */
+/* Tiles go over all points of an image, w, as if it were one row. The first 5 of each
+ * 6 points are pixels of Y, on 5 lines. */
 
-/* What the tile registers hold in each kind of register tile: rows of sums, of x, and of the weights. */
+/* The shapes of the tile registers in each kind of register tile: rows of sums, of x and of the weights. */
 static const struct shapes SHAPES_0 = {1, 0, {0}, {64, 64, 64}, {10, 10, 16}};
 
 /* The points from `first` on of an image, 6 to a row, and the zeros between rows. */
@@ -142,16 +142,16 @@ static void tile0_10wx16k(const word *w, int32_t *y, word *panel, long point)
     }
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_supported(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni") && tiles_given();
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-/* This is what thread `thread` of `threads` does of a call; all run it at once. */
-/* `scratch`: 3072 bytes of memory for this call, from a cache line on. */
-/* In it every thread has a panel: a strip of X, which the tiles inside share. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
+/* The part of a call that thread `thread` of `threads` does. All run it at once. */
+/* `scratch`: 3072 bytes for this call alone, which begin with a cache line. */
+/* Every thread has a panel there: a strip of X, which the tiles inside share. */
 void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_run(const uint8_t *restrict X, const int8_t *restrict packed, int32_t *restrict Y, char *restrict scratch, long thread, long threads)
 {
     const word *const W = (const word *)packed;
@@ -169,7 +169,7 @@ void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_run(const uint8_t *rest
     }
 }
 
-/* Packs weights that lie as w[k, c, r, s] of 16 x 64 x 3 x 3. */
+/* Packs the weights. They lie in memory as w[k, c, r, s] of 16 x 64 x 3 x 3. */
 __attribute__((target("no-avx"))) void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_pack(const int8_t *restrict W, int8_t *restrict packed)
 {
     const long W_k = 576, W_c = 9, W_r = 3, W_s = 1;
@@ -187,7 +187,8 @@ __attribute__((target("no-avx"))) void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__
 }
 
 /*
- * A call by itself, which finds memory and threads. Whoever has these calls conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_run.
+ * A whole call: it checks the CPU, allocates scratch memory and starts a team of threads.
+ * A caller that has done so calls conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,7 +197,8 @@ enum { THREADS = 2 };
 #include <omp.h>
 #if !defined(__clang__) && __GNUC__ >= 9
 #include <pthread.h>
-/* A forked child has one thread, but gcc's OpenMP would wait for all: end them first, both sides start new ones. */
+/* A forked child has one thread, but gcc's OpenMP would wait for the whole team there. So the team ends before a fork,
+ * and both processes start new threads. */
 static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
 __attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
 #endif
@@ -219,7 +221,7 @@ void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2(const uint8_t *restrict
         abort();
     }
     const int dynamic = omp_get_dynamic();
-    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */
     #pragma omp parallel num_threads(THREADS)
     conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_run(X, packed, Y, scratch, omp_get_thread_num(), omp_get_num_threads());
     omp_set_dynamic(dynamic);

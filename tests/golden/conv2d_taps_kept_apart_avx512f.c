@@ -8,7 +8,7 @@
  *     for h in 3 steps of 1:
  *       with the tile of y in registers:
  *         for r in 3 steps of 1:
- *           for s in 1 steps of 3:
+ *           for s in 1 step of 3:
  *             for c in 16 steps of 1:
  *               register tile 32k × 14w × 3s
  *
@@ -19,12 +19,12 @@
  *     X: x[n, h + r - 1, w + s - 1, c] of 1 x 3 x 14 x 16
  *     W: w[k, c, r, s] of 32 x 16 x 3 x 3
  *     Y: y[n, h, w, k] of 1 x 3 x 14 x 32
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 672;
 static const long X_h = 224;
 static const long X_w = 16;
@@ -34,7 +34,7 @@ static const long Y_h = 448;
 static const long Y_w = 32;
 static const long Y_k = 1;
 
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+/* All registers are taken. Without this fence the compiler keeps an x for the next step, and spills an accumulator. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
 /* 14 rows x 2 vectors, summed over r from r_begin to r_end, c from 0 to 16. */
@@ -160,13 +160,13 @@ static void tile0_14wx32kx3s(const float *x, const float *w, float *y, long r_be
     _mm512_storeu_ps(y + 13 * Y_w + 16 * Y_k, acc_13_1);
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f_supported(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
 void conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     for (long h = 0; h < 3; ++h) {
@@ -176,7 +176,7 @@ void conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f_run(const float *restrict X, 
     }
 }
 
-/* Packs weights that lie as w[k, c, r, s] of 32 x 16 x 3 x 3. */
+/* Packs the weights. They lie in memory as w[k, c, r, s] of 32 x 16 x 3 x 3. */
 __attribute__((target("no-avx"))) void conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
 {
     const long W_k = 144, W_c = 9, W_r = 3, W_s = 1;
@@ -194,7 +194,8 @@ __attribute__((target("no-avx"))) void conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx
 }
 
 /*
- * A call by itself. Whoever has these calls conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f_run.
+ * A whole call: it checks the CPU.
+ * A caller that has done so calls conv2d_f32_c16_h3_w14_k32_r3_s3_pad1__avx512f_run.
  */
 #include <stdio.h>
 #include <stdlib.h>

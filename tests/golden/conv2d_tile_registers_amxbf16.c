@@ -6,12 +6,12 @@
  *     T(h,4) L(k, 1x2 + 1x1) S(y) T(r,3) T(c,2) U(w,20) U(k,λ) D(c,32) V(k,16)
  *
  *     for h in 4 steps of 1:
- *       for k in 1 steps of 32:
+ *       for k in 1 step of 32:
  *         with the tile of y in registers:
  *           for r in 3 steps of 1:
  *             for c in 2 steps of 1:
  *               register tile 32k × 20w
- *       for k in 1 steps of 16 from 32:
+ *       for k in 1 step of 16 from 32:
  *         with the tile of y in registers:
  *           for r in 3 steps of 1:
  *             for c in 2 steps of 1:
@@ -26,7 +26,7 @@
  *     W: w[k, c, r, s] of 40 x 64 x 3 x 1
  *     Y: y[n, h, w, k] of 1 x 4 x 20 x 40
  *     E_b: b[k] of 40
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 #include <stdint.h>
@@ -34,10 +34,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Neighbours that an instruction multiplies with each other: several numbers of x, or of one lane of the weights. */
+/* A dot group: neighbours that an instruction multiplies and adds, several numbers of x or of a lane of the weights. */
 typedef uint32_t word;
 
-/* What a tile register holds: ROWS[t] rows of BYTES[t] bytes. */
+/* Tile register t holds rows[t] rows of bytes[t] bytes. */
 struct shapes {
     uint8_t palette, start, reserved[14];
     uint16_t bytes[16];
@@ -55,16 +55,16 @@ static inline const struct shapes *shaped(const struct shapes *wanted, const str
     __asm__ volatile("tileloadd (%0,%1,1), %%" #t : : "r"(p), "r"((long)(step)) : "memory")
 #define tile_store(t, p, step) \
     __asm__ volatile("tilestored %%" #t ", (%0,%1,1)" : : "r"(p), "r"((long)(step)) : "memory")
-/* To each row i and lane j of tile acc, the products of row i of tile x and column j of tile w are added. */
+/* Adds to row i and lane j of tile acc the products of row i of tile x and column j of tile w. */
 #define tile_dot(acc, x, w) __asm__ volatile("tdpbf16ps %%" #w ", %%" #x ", %%" #acc : :)
 
-/* A multiplication of vectors. After some 600 ns without any, the units that multiply them sleep, and the next
- * tile_store waits 250 ns until they are awake: 36 steps and their stores take 910 ns with it, 1173 without
- * (`python -m bench.tiles` on Sapphire Rapids). */
+/* Multiplies two vectors, for its side effect. The units that multiply vectors sleep after some 600 ns without work,
+ * and the next tile_store then waits 250 ns for them. With this, 36 steps and their stores take 910 ns; without it,
+ * 1173 (`python -m bench.tiles` on Sapphire Rapids). */
 #define stay_awake() __asm__ volatile("vpmaddwd %%xmm15, %%xmm15, %%xmm15" : : : "xmm15")
 
-/* Whether the CPU has tile registers and the system gives them to this process: once asked, for good, and signal stacks
- * must then have room for them. */
+/* Whether the CPU has tile registers and the system gives them to this process. Asked once: the process then keeps
+ * them, and its signal stacks must have room for them. */
 static __attribute__((target("no-avx"))) int tiles_given(void)
 {
     static int known = -1;
@@ -81,8 +81,8 @@ static __attribute__((target("no-avx"))) int tiles_given(void)
 static inline __m256i to_bf16(__m512 v) { return (__m256i)_mm512_cvtneps_pbh(v); }
 static inline __m512i line_of_bf16(__m512 a, __m512 b) { return (__m512i)_mm512_cvtne2ps_pbh(b, a); }
 
-/* Elements (words of X) between neighbours along each axis: X_h along h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements (words of X) between neighbours along each axis: X_h is along h of X. W has none: tiles read it packed, in
+ * the order of the loops. */
 static const long X_n = 2560;
 static const long X_h = 640;
 static const long X_w = 32;
@@ -96,7 +96,7 @@ static const long STEP_b_k = 1;
 
 #define TAIL ((__mmask16)0x00ff) /* the 8 lanes used of the last vector */
 
-/* What the tile registers hold in each kind of register tile: rows of sums, of x, and of the weights. */
+/* The shapes of the tile registers in each kind of register tile: rows of sums, of x and of the weights. */
 static const struct shapes SHAPES_0 = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {10, 10, 10, 10, 10, 10, 16, 16}};
 static const struct shapes SHAPES_1 = {1, 0, {0}, {64, 64, 64, 64, 64}, {10, 10, 10, 10, 16}};
 
@@ -104,14 +104,13 @@ static const struct shapes SHAPES_1 = {1, 0, {0}, {64, 64, 64, 64, 64}, {10, 10,
  *
  *     relu(y+b[k])
  *
- * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
- * results that come of an exponential below about e^-87, which counts as 0, are off by at most 2^-119. */
+ * A NaN gives a NaN. Errors are in units in the last place (ulp) of the result. An exponential below about e^-87 counts
+ * as 0, by which a result may be off by 2^-119 besides. */
 typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
 static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
- * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
- * are done. */
+/* Volatile, so a tile reads zero once, when its sums are done. gcc would keep a bound that it knows in a register
+ * through the inner loops, and spill an accumulator for it: above all zero, with which it also clears accumulators. */
 static const volatile __m512 zeros = {0};
 static inline __m512 relu_of(__m512 v, __m512 zero) { return _mm512_max_ps(zero, v); }
 
@@ -208,15 +207,15 @@ static void tile1_20wx16k(const word *x, const word *w, uint16_t *y, const float
     _mm256_mask_storeu_epi16(y + 19 * Y_w, TAIL, to_bf16(epilogue(acc[19][0], _mm512_maskz_loadu_ps(TAIL, e_b), zero)));
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_supported(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512bf16") && tiles_given();
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-/* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
- * for a register that holds one meanwhile is taken from the accumulators. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
+/* Y is not restrict, for two reasons. An array of its shape may be Y itself. And the compiler then reads the other
+ * arrays where they are used: read earlier, they would take registers from the accumulators. */
 void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_run(const uint16_t *restrict input, const uint16_t *restrict packed, uint16_t *Y, const float *E_b)
 {
     const word *const X = (const word *)input;
@@ -233,7 +232,7 @@ void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_run(co
     tiles_end();
 }
 
-/* Packs weights that lie as w[k, c, r, s] of 40 x 64 x 3 x 1. */
+/* Packs the weights. They lie in memory as w[k, c, r, s] of 40 x 64 x 3 x 1. */
 __attribute__((target("no-avx"))) void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_pack(const uint16_t *restrict W, uint16_t *restrict packed)
 {
     const long W_k = 192, W_c = 3, W_r = 1;
@@ -272,7 +271,8 @@ __attribute__((target("no-avx"))) void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_r
 }
 
 /*
- * A call by itself. Whoever has these calls conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_run.
+ * A whole call: it checks the CPU.
+ * A caller that has done so calls conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_run.
  */
 #include <stdio.h>
 #include <stdlib.h>

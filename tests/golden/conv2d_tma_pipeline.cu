@@ -3,18 +3,18 @@
  * T(nhw,3)@cluster T(k,1)@cluster T(nhw,1)@cluster T(nhw,1)@block T(k,1)@block S(y) T(r,3) T(s,3) T(c,1) S(x, 3) S(w, 3) T(nhw,1)@warpgroup T(k,1)@warpgroup U(c,4) U(nhw,1) U(k,1) M(nhw64k64c16)
  *
  *     for nhw in 3 steps of 64:  on clusters
- *       for k in 1 steps of 64:  on clusters
- *         for nhw in 1 steps of 64:  on clusters
- *           for nhw in 1 steps of 64:  on blocks
- *             for k in 1 steps of 64:  on blocks
+ *       for k in 1 step of 64:  on clusters
+ *         for nhw in 1 step of 64:  on clusters
+ *           for nhw in 1 step of 64:  on blocks
+ *             for k in 1 step of 64:  on blocks
  *               with the tile of y in registers:
  *                 for r in 3 steps of 1:
  *                   for s in 3 steps of 1:
- *                     for c in 1 steps of 64:
+ *                     for c in 1 step of 64:
  *                       with the tile of x in 3 stages of shared memory:
  *                         with the tile of w in 3 stages of shared memory:
- *                           for nhw in 1 steps of 64:  on warpgroups
- *                             for k in 1 steps of 64:  on warpgroups
+ *                           for nhw in 1 step of 64:  on warpgroups
+ *                             for k in 1 step of 64:  on warpgroups
  *                               register tile 64nhw × 64k × 64c
  *
  * X is x[n, h + r - 1, w + s - 1, c] of 2 x 9 x 10 x 64

@@ -19,12 +19,12 @@
  *     X: x[n, h + r - 1, w + s - 1, c] of 1 x 12 x 12 x 8
  *     W: w[k, c, r, s] of 48 x 8 x 3 x 3
  *     Y: y[n, h, w, k] of 1 x 12 x 12 x 48
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 1152;
 static const long X_h = 96;
 static const long X_w = 8;
@@ -86,13 +86,13 @@ static void tile0_12wx16kx3s(const float *x, const float *w, float *y, long r_be
     _mm512_storeu_ps(y + 11 * Y_w, acc_11_0);
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f_supported(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
 void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     for (long k = 0; k < 48; k += 16) {
@@ -104,7 +104,7 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f_run(const float *restrict X, 
     }
 }
 
-/* Packs weights that lie as w[k, c, r, s] of 48 x 8 x 3 x 3. */
+/* Packs the weights. They lie in memory as w[k, c, r, s] of 48 x 8 x 3 x 3. */
 __attribute__((target("no-avx"))) void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
 {
     const long W_k = 72, W_c = 9, W_r = 3, W_s = 1;
@@ -122,7 +122,8 @@ __attribute__((target("no-avx"))) void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx
 }
 
 /*
- * A call by itself. Whoever has these calls conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f_run.
+ * A whole call: it checks the CPU.
+ * A caller that has done so calls conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx512f_run.
  */
 #include <stdio.h>
 #include <stdlib.h>

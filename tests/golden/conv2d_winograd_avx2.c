@@ -29,8 +29,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats between neighbours along each axis: of the convolution's arrays, of V, M and a padded tile P, of one point of
- * V, U and M, which one product of a block reads and makes, and of what packs: W as given, G, U. */
+/* Floats between neighbours along each axis of the arrays: those of the convolution; V, M and a padded tile P; one
+ * point of V, U and M, as one product of a block reads and writes them; and those of the packing, W, G and U. */
 static const long X_n = 245;
 static const long X_h = 35;
 static const long X_w = 5;
@@ -63,7 +63,7 @@ static const long packed_number = 1;
 static const long U_c = 24;
 static const long U_k = 1;
 
-/* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
+/* The 5 lanes used of the last vector. A lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
 
@@ -71,14 +71,13 @@ static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
  *
  *     relu(y+b[k])
  *
- * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
- * results that come of an exponential below about e^-87, which counts as 0, are off by at most 2^-119. */
+ * A NaN gives a NaN. Errors are in units in the last place (ulp) of the result. An exponential below about e^-87 counts
+ * as 0, by which a result may be off by 2^-119 besides. */
 typedef int bits __attribute__((vector_size(32)));
 static inline __m256 constant(float value) { return _mm256_set1_ps(value); }
 static inline __m256 choose(bits lanes, __m256 a, __m256 b) { return (__m256)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
- * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
- * are done. */
+/* Volatile, so a tile reads zero once, when its sums are done. gcc would keep a bound that it knows in a register
+ * through the inner loops, and spill an accumulator for it: above all zero, with which it also clears accumulators. */
 static const volatile __m256 zeros = {0};
 static inline __m256 relu_of(__m256 v, __m256 zero) { return _mm256_max_ps(zero, v); }
 
@@ -87,14 +86,14 @@ static inline __m256 epilogue(__m256 y, __m256 e_b, __m256 zero)
     return relu_of(y + e_b, zero);
 }
 
-/* Winograd's algorithm: a tile, 2 x 2 outputs, from 4 x 4 inputs x and 3 x 3 weights w by
- * 16 products,
+/* Winograd's algorithm: a tile of 2 x 2 outputs from 4 x 4 inputs x and 3 x 3 weights w,
+ * by 16 products:
  *
  *     y = A^T [ (G w G^T) . (B^T x B) ] A  =  A^T [ U . V ] A
  *
- * summed over the channels under A: so for each of the points a matrix product (tiles x C) by (C x K). A task is a
- * block of 6 tiles by 24 output channels; V and M of one block stay in a core's cache. Transforms stay
- * functions: inlined into loops, some would have too few registers.
+ * summed over the channels before A^T and A are applied. So each point is a matrix product of (tiles x C) and (C x K).
+ * A task is a block of 6 tiles by 24 output channels: V and M of one block stay in a core's cache.
+ * Transforms stay functions: inlined into loops, some would have too few registers.
  *
  *     B^T = -1  0  1  0
  *            0  1  1  0
@@ -569,20 +568,20 @@ static void product(float *restrict v, const float *restrict u, float *restrict 
     }
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_supported(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* Every worker takes a run of tasks, the parts of a block one after the other, so that V of a block is made once.
- *     V: V of a block, point after point, the tiles of a point in rows; one of every worker
- *     M: The products of a block, likewise
- *     P: A tile of x that reaches beyond the image, with zeros there; one of every worker. */
-/* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
- * for a register that holds one meanwhile is taken from the accumulators. */
-/* This is what thread `thread` of `threads` does of a call; all run it at once. */
-/* `scratch`: 54272 bytes of memory for this call, from a cache line on. */
+/* Every worker takes a run of tasks: the parts of a block one after the other, so that V of a block is computed once.
+ *     V: V of a block, point after point, the tiles of a point in rows; each worker has one
+ *     M: the products of a block, which lie likewise
+ *     P: a tile of x that reaches beyond the image, with zeros there; each worker has one. */
+/* Y is not restrict, for two reasons. An array of its shape may be Y itself. And the compiler then reads the other
+ * arrays where they are used: read earlier, they would take registers from the accumulators. */
+/* The part of a call that thread `thread` of `threads` does. All run it at once. */
+/* `scratch`: 54272 bytes for this call alone, which begin with a cache line. */
 void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_run(const float *restrict X, const float *restrict W, float *Y, const float *E_b, char *restrict scratch, long thread, long threads)
 {
     float *const V = (float *)scratch;
@@ -648,10 +647,10 @@ __attribute__((target("no-avx"))) static void pack_product(float *restrict W, fl
     }
 }
 
-/* Packs weights that lie as w[k, c, r, s] of 37 x 5 x 3 x 3. */
+/* Packs the weights. They lie in memory as w[k, c, r, s] of 37 x 5 x 3 x 3. */
 __attribute__((target("no-avx"))) void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_pack(const float *restrict W, float *restrict packed)
 {
-    /* U = G w G^T of each point; computed in double, rounded once. */
+    /* U = G w G^T of each point, computed in double and rounded once. */
     static const double G[] = {
         -1, 0, 0,
         1.0 / 2, 1.0 / 2, 1.0 / 2,
@@ -690,7 +689,8 @@ __attribute__((target("no-avx"))) void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pa
 }
 
 /*
- * A call by itself, which finds memory and threads. Whoever has these calls conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_run.
+ * A whole call: it checks the CPU, allocates scratch memory and starts a team of threads.
+ * A caller that has done so calls conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -699,7 +699,8 @@ enum { THREADS = 2 };
 #include <omp.h>
 #if !defined(__clang__) && __GNUC__ >= 9
 #include <pthread.h>
-/* A forked child has one thread, but gcc's OpenMP would wait for all: end them first, both sides start new ones. */
+/* A forked child has one thread, but gcc's OpenMP would wait for the whole team there. So the team ends before a fork,
+ * and both processes start new threads. */
 static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
 __attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
 #endif
@@ -722,7 +723,7 @@ void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2(co
         abort();
     }
     const int dynamic = omp_get_dynamic();
-    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */
     #pragma omp parallel num_threads(THREADS)
     conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_run(X, W, Y, E_b, scratch, omp_get_thread_num(), omp_get_num_threads());
     omp_set_dynamic(dynamic);

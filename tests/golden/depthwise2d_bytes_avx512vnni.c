@@ -19,14 +19,14 @@
  *     W: w[c, 0, r, s] of 37 x 1 x 3 x 3
  *     Y: y[n, h, w, c] of 1 x 4 x 5 x 37
  *     E_b: b[c] of 37
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 #include <stdint.h>
 
 /* Up to four u8 of x or four s8 of the weights side by side, in the 32 bits of a lane, at any address. */
 typedef float word __attribute__((aligned(1), may_alias));
-/* To each lane of acc, an int32, the products of its four u8 of x and s8 of w are added, exactly. Not the intrinsic:
+/* Adds to each lane of acc, an int32, the products of its four u8 of x and s8 of w, exactly. Not the intrinsic, since
  * gcc 12 stores every one of its results to the stack as well. */
 static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
 {
@@ -34,7 +34,7 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
     return acc;
 }
 
-/* The nearest whole numbers (of two the even one), those beyond 0 and 255 as these; no number as 0. */
+/* The nearest whole numbers, of two the even one. They end at 0 and 255; a NaN becomes 0. */
 static inline __m512i to_u8(__m512 v)
 {
     const __m512 most = _mm512_min_ps(_mm512_max_ps(v, _mm512_set1_ps(0.0f)), _mm512_set1_ps(255.0f));
@@ -48,8 +48,8 @@ static inline __m512i line_of_u8(__m512 a, __m512 b, __m512 c, __m512 d)
     return _mm512_inserti32x4(line, _mm512_cvtepi32_epi8(to_u8(d)), 3);
 }
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 740;
 static const long X_h = 185;
 static const long X_w = 37;
@@ -66,8 +66,8 @@ static const long STEP_b_c = 1;
  *
  *     y*0.1+b[c]
  *
- * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
- * results that come of an exponential below about e^-87, which counts as 0, are off by at most 2^-119. */
+ * A NaN gives a NaN. Errors are in units in the last place (ulp) of the result. An exponential below about e^-87 counts
+ * as 0, by which a result may be off by 2^-119 besides. */
 typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
 static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
@@ -77,7 +77,7 @@ static inline __m512 epilogue(__m512 y, __m512 e_b)
     return y * constant(0.1f) + e_b;
 }
 
-/* Neighbours in x, each the lowest bits of a word that holds nothing else. */
+/* Neighbours in x, each alone in the lowest bits of a word. */
 static inline __m512 words_at(const uint8_t *p)
 {
     return (__m512)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(p)));
@@ -141,15 +141,15 @@ static void tile1_5wx16cx3s_tail(const uint8_t *x, const word *w, uint8_t *y, co
     _mm512_mask_cvtepi32_storeu_epi8(y + 4 * Y_w, TAIL, to_u8(epilogue(_mm512_cvtepi32_ps((__m512i)(acc_4_0)), _mm512_maskz_loadu_ps(TAIL, e_b))));
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_supported(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni");
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-/* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
- * for a register that holds one meanwhile is taken from the accumulators. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
+/* Y is not restrict, for two reasons. An array of its shape may be Y itself. And the compiler then reads the other
+ * arrays where they are used: read earlier, they would take registers from the accumulators. */
 void depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_run(const uint8_t *restrict X, const int8_t *restrict packed, uint8_t *Y, const float *E_b)
 {
     const word *const W = (const word *)packed;
@@ -166,7 +166,7 @@ void depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a
     }
 }
 
-/* Packs weights that lie as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
+/* Packs the weights. They lie in memory as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
 __attribute__((target("no-avx"))) void depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_pack(const int8_t *restrict W, int8_t *restrict packed)
 {
     const long W_c = 9, W_r = 3, W_s = 1;
@@ -188,7 +188,8 @@ __attribute__((target("no-avx"))) void depthwise2d_int8_c37_h4_w5_k37_r3_s3_grou
 }
 
 /*
- * A call by itself. Whoever has these calls depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_run.
+ * A whole call: it checks the CPU.
+ * A caller that has done so calls depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_run.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,12 +22,12 @@
  *     W: w[c, 0, r, s] of 37 x 1 x 3 x 3
  *     Y: y[n, c, h, w] of 2 x 37 x 9 x 8
  *     X is copied first: x[n, h + r - 1, w + s - 1, c] of 2 x 9 x 8 x 37.
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long input_image = 2664;
 static const long input_channel = 72;
 static const long input_pixel = 1;
@@ -43,15 +43,15 @@ static const long X_h = 296;
 static const long X_w = 37;
 static const long X_c = 1;
 
-/* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
+/* The 5 lanes used of the last vector. A lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
 
-/* The 1 lanes used of a block of 1 rows: a lane counts where its sign bit is set. */
+/* The 1 lanes used of a block of 1 rows. A lane counts where its sign bit is set. */
 static const int first_1_lanes[8] = {-1, 0, 0, 0, 0, 0, 0, 0};
 #define FIRST_1 _mm256_loadu_si256((const __m256i *)first_1_lanes)
-/* Blocks of a tile are transposed before they are stored: t[j] gets point j of every row. Neighbours are interleaved,
- * single lanes and pairs within 128 bits, then 128 bits move as a whole. */
+/* Transposes a block of a tile before it is stored: t[j] gets point j of every row. Single lanes are
+ * interleaved first, then pairs of lanes, both within 128 bits. Then 128 bits move as a whole. */
 #ifdef __clang__
 #define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -323,15 +323,15 @@ static __attribute__((noinline)) void copy_of_x(const float *restrict X, float *
     }
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_supported(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-/* This is what thread `thread` of `threads` does of a call; all run it at once. */
-/* `scratch`: 21312 bytes of memory for this call, from a cache line on. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
+/* The part of a call that thread `thread` of `threads` does. All run it at once. */
+/* `scratch`: 21312 bytes for this call alone, which begin with a cache line. */
 void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_run(const float *restrict input, const float *restrict W, float *restrict Y, char *restrict scratch, long thread, long threads)
 {
     float *const x_copy = (float *)scratch;
@@ -367,7 +367,7 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_ru
     }
 }
 
-/* Packs weights that lie as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
+/* Packs the weights. They lie in memory as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
 __attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_pack(const float *restrict W, float *restrict packed)
 {
     const long W_c = 9, W_r = 3, W_s = 1;
@@ -387,7 +387,8 @@ __attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_gr
 }
 
 /*
- * A call by itself, which finds memory and threads. Whoever has these calls depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_run.
+ * A whole call: it checks the CPU, allocates scratch memory and starts a team of threads.
+ * A caller that has done so calls depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -396,7 +397,8 @@ enum { THREADS = 2 };
 #include <omp.h>
 #if !defined(__clang__) && __GNUC__ >= 9
 #include <pthread.h>
-/* A forked child has one thread, but gcc's OpenMP would wait for all: end them first, both sides start new ones. */
+/* A forked child has one thread, but gcc's OpenMP would wait for the whole team there. So the team ends before a fork,
+ * and both processes start new threads. */
 static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
 __attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
 #endif
@@ -419,7 +421,7 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2(co
         abort();
     }
     const int dynamic = omp_get_dynamic();
-    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */
     #pragma omp parallel num_threads(THREADS)
     depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_run(input, W, Y, scratch, omp_get_thread_num(), omp_get_num_threads());
     omp_set_dynamic(dynamic);

@@ -21,12 +21,12 @@
  *     X: x[n, h + r - 1, w + s - 1, c] of 2 x 9 x 8 x 37
  *     W: w[c, 0, r, s] of 37 x 1 x 3 x 3
  *     Y: y[n, h, w, c] of 2 x 9 x 8 x 37
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 2664;
 static const long X_h = 296;
 static const long X_w = 37;
@@ -36,7 +36,7 @@ static const long Y_h = 296;
 static const long Y_w = 37;
 static const long Y_c = 1;
 
-/* The 5 lanes used of the last vector: a lane counts where its sign bit is set. */
+/* The 5 lanes used of the last vector. A lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
 
@@ -176,13 +176,13 @@ static void tile3_4wx8c_tail_wpad1(const float *x, const float *w, float *y, lon
     _mm256_maskstore_ps(y + 3 * Y_w, TAIL, acc_3_0);
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_supported(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
 void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     for (long n = 0; n < 2; ++n) {
@@ -208,7 +208,7 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_run(const float 
     }
 }
 
-/* Packs weights that lie as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
+/* Packs the weights. They lie in memory as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
 __attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_pack(const float *restrict W, float *restrict packed)
 {
     const long W_c = 9, W_r = 3, W_s = 1;
@@ -228,7 +228,8 @@ __attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_gr
 }
 
 /*
- * A call by itself. Whoever has these calls depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_run.
+ * A whole call: it checks the CPU.
+ * A caller that has done so calls depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_run.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -19,9 +19,9 @@
  *     X: x[n, h + r - 1, w + s - 1, k ^ c] of 2 x 9 x 8 x 44
  *     W: w[k, (k ^ c) % 4, r, s] of 44 x 4 x 3 x 3
  *     Y: y[n, h, w, k] of 2 x 9 x 8 x 44
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
-/* The compiler's own vectors: four floats, whatever the CPU makes of them. `vec_at` is one at any address. */
+/* A vector of the compiler: four floats, on any CPU. `vec_at` is one at any address. */
 typedef float vec __attribute__((vector_size(16)));
 typedef float vec_at __attribute__((vector_size(16), aligned(4), may_alias));
 static inline vec spread(float value) { return (vec){value, value, value, value}; }
@@ -38,8 +38,8 @@ static inline void store_lanes(float *p, vec v, int lanes)
         p[lane] = v[lane];
 }
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 3168;
 static const long X_h = 352;
 static const long X_w = 44;
@@ -49,10 +49,10 @@ static const long Y_h = 352;
 static const long Y_w = 44;
 static const long Y_k = 1;
 
-/* All registers are taken: without this fence the compiler keeps an x for later and spills an accumulator for it. */
+/* All registers are taken. Without this fence the compiler keeps an x for the next step, and spills an accumulator. */
 #define KEEP_APART __asm__ volatile("" ::: "memory")
 
-/* Lane l of exchange_c(x) is lane l ^ c of x: in 4 steps every lane meets all 4 channels of its group. */
+/* Lane l of exchange_c(x) is lane l ^ c of x. In 4 steps every lane meets all 4 channels of its group. */
 #ifdef __clang__
 #define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -143,13 +143,13 @@ static void tile0_8wx4kx3sx4c(const float *x, const float *w, float *y, long r_b
     *(vec_at *)(y + 7 * Y_w) = acc_7_0;
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 int grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_supported(void)
 {
     return 1;
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
 void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     for (long k = 0; k < 44; k += 4) {
@@ -163,7 +163,7 @@ void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_run(const floa
     }
 }
 
-/* Packs weights that lie as w[k, (k ^ c) % 4, r, s] of 44 x 4 x 3 x 3. */
+/* Packs the weights. They lie in memory as w[k, (k ^ c) % 4, r, s] of 44 x 4 x 3 x 3. */
 void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_pack(const float *restrict W, float *restrict packed)
 {
     const long W_k = 36, W_c = 9, W_r = 3, W_s = 1;
@@ -181,7 +181,7 @@ void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_pack(const flo
 }
 
 /*
- * A call by itself. Whoever has these calls grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_run.
+ * A whole call, the same as grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_run.
  */
 
 void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable(const float *restrict X, const float *restrict W, float *restrict Y)

@@ -20,12 +20,12 @@
  *     X: x[n, h + r - 1, w + s - 1, k ^ c] of 2 x 9 x 8 x 44
  *     W: w[k, (k ^ c) % 4, r, s] of 44 x 4 x 3 x 3
  *     Y: y[n, h, w, k] of 2 x 9 x 8 x 44
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 3168;
 static const long X_h = 352;
 static const long X_w = 44;
@@ -37,7 +37,7 @@ static const long Y_k = 1;
 
 #define TAIL ((__mmask16)0x0fff) /* the 12 lanes used of the last vector */
 
-/* Lane l of exchange_c(x) is lane l ^ c of x: in 4 steps every lane meets all 4 channels of its group. */
+/* Lane l of exchange_c(x) is lane l ^ c of x. In 4 steps every lane meets all 4 channels of its group. */
 #ifdef __clang__
 #define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -244,13 +244,13 @@ static void tile3_4wx16kx3sx4c_tail_wpad1(const float *x, const float *w, float 
     _mm512_mask_storeu_ps(y + 3 * Y_w, TAIL, acc_3_0);
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_supported(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
 void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     for (long n = 0; n < 2; ++n) {
@@ -276,7 +276,7 @@ void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_run(const float
     }
 }
 
-/* Packs weights that lie as w[k, (k ^ c) % 4, r, s] of 44 x 4 x 3 x 3. */
+/* Packs the weights. They lie in memory as w[k, (k ^ c) % 4, r, s] of 44 x 4 x 3 x 3. */
 __attribute__((target("no-avx"))) void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
 {
     const long W_k = 36, W_c = 9, W_r = 3, W_s = 1;
@@ -298,7 +298,8 @@ __attribute__((target("no-avx"))) void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_grou
 }
 
 /*
- * A call by itself. Whoever has these calls grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_run.
+ * A whole call: it checks the CPU.
+ * A caller that has done so calls grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_run.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  *
  *     L(m, 1x5 + 3x6) R(n) S(c) T(k,19) U(m,λ) V(n,16)
  *
- *     for m in 1 steps of 5:
+ *     for m in 1 step of 5:
  *       for n in 4 steps of 16:
  *         with the tile of c in registers:
  *           for k in 19 steps of 1:
@@ -24,12 +24,12 @@
  *     X: a[m, k] of 23 x 19
  *     W: b[k, n] of 19 x 50
  *     Y: c[m, n] of 23 x 50
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_m = 19;
 static const long X_k = 1;
 static const long Y_m = 50;
@@ -143,13 +143,13 @@ static void tile3_6mx16n_tail(const float *x, const float *w, float *y)
     _mm512_mask_storeu_ps(y + 5 * Y_m, TAIL, acc_5_0);
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int matmul_f32_m23_n50_k19__avx512f_supported(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
 void matmul_f32_m23_n50_k19__avx512f_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     for (long n = 0; n < 64; n += 16) {
@@ -170,7 +170,7 @@ void matmul_f32_m23_n50_k19__avx512f_run(const float *restrict X, const float *r
     }
 }
 
-/* Packs weights that lie as b[k, n] of 19 x 50. */
+/* Packs the weights. They lie in memory as b[k, n] of 19 x 50. */
 __attribute__((target("no-avx"))) void matmul_f32_m23_n50_k19__avx512f_pack(const float *restrict W, float *restrict packed)
 {
     const long W_k = 50, W_n = 1;
@@ -188,7 +188,8 @@ __attribute__((target("no-avx"))) void matmul_f32_m23_n50_k19__avx512f_pack(cons
 }
 
 /*
- * A call by itself. Whoever has these calls matmul_f32_m23_n50_k19__avx512f_run.
+ * A whole call: it checks the CPU.
+ * A caller that has done so calls matmul_f32_m23_n50_k19__avx512f_run.
  */
 #include <stdio.h>
 #include <stdlib.h>

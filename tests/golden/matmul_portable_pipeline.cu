@@ -2,9 +2,9 @@
  *
  * T(m,1)@block T(n,1)@block T(m,1)@block S(c) T(k,2) S(a, 3) S(b, 3) T(m,2)@warp T(n,2)@warp U(k,2) U(m,2) U(n,2) M(m16n8k16)
  *
- *     for m in 1 steps of 64:  on blocks
- *       for n in 1 steps of 32:  on blocks
- *         for m in 1 steps of 64:  on blocks
+ *     for m in 1 step of 64:  on blocks
+ *       for n in 1 step of 32:  on blocks
+ *         for m in 1 step of 64:  on blocks
  *           with the tile of c in registers:
  *             for k in 2 steps of 32:
  *               with the tile of a in 3 stages of shared memory:

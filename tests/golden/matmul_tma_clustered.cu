@@ -4,15 +4,15 @@
  *
  *     for m in 2 steps of 128:  on clusters
  *       for n in 3 steps of 64:  on clusters
- *         for m in 1 steps of 128:  on clusters
+ *         for m in 1 step of 128:  on clusters
  *           for m in 2 steps of 64:  on blocks
- *             for n in 1 steps of 64:  on blocks
+ *             for n in 1 step of 64:  on blocks
  *               with the tile of c in registers:
  *                 for k in 4 steps of 64:
  *                   with the tile of a in 3 stages of shared memory:
  *                     with the tile of b in 3 stages of shared memory:
- *                       for m in 1 steps of 64:  on warpgroups
- *                         for n in 1 steps of 64:  on warpgroups
+ *                       for m in 1 step of 64:  on warpgroups
+ *                         for n in 1 step of 64:  on warpgroups
  *                           register tile 64m × 64n × 64k
  *
  * X is a[m, k] of 200 x 200

@@ -6,7 +6,7 @@
  *     R(w) L(k, 1x8 + 2x5) R(n) S(y) T(c,12) U(k,λ) V(w,16)
  *
  *     for w in 7 steps of 16:
- *       for k in 1 steps of 8:
+ *       for k in 1 step of 8:
  *         for n in 2 steps of 1:
  *           with the tile of y in registers:
  *             for c in 12 steps of 1:
@@ -25,12 +25,12 @@
  *     X: x[n, c, w] of 2 x 12 x 99
  *     W: w[k, c] of 18 x 12
  *     Y: y[n, k, w] of 2 x 18 x 99
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 1188;
 static const long X_c = 99;
 static const long X_w = 1;
@@ -158,13 +158,13 @@ static void tile3_5kx16w_tail(const float *x, const float *w, float *y)
     _mm512_mask_storeu_ps(y + 4 * Y_k, TAIL, acc_4_0);
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_supported(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
 void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_run(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     for (long w = 0; w < 112; w += 16) {
@@ -187,7 +187,7 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_run(const float
     }
 }
 
-/* Packs weights that lie as w[k, c] of 18 x 12. */
+/* Packs the weights. They lie in memory as w[k, c] of 18 x 12. */
 __attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_pack(const float *restrict W, float *restrict packed)
 {
     const long W_k = 12, W_c = 1;
@@ -206,7 +206,8 @@ __attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_l
 }
 
 /*
- * A call by itself. Whoever has these calls pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_run.
+ * A whole call: it checks the CPU.
+ * A caller that has done so calls pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_run.
  */
 #include <stdio.h>
 #include <stdlib.h>

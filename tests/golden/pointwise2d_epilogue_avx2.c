@@ -6,7 +6,7 @@
  *     T(c,2) L(k, 1x8 + 2x5) T(c,3) R(n) R(w) S(y) T(c,2) U(k,λ) V(w,8)
  *
  *     for c in 2 steps of 6:
- *       for k in 1 steps of 8:
+ *       for k in 1 step of 8:
  *         for c in 3 steps of 2:
  *           for n in 2 steps of 1:
  *             for w in 13 steps of 8:
@@ -33,12 +33,12 @@
  *     E_t: t[w] of 99
  *     E_z: z[n, k, w] of 2 x 18 x 99
  *     E_s: s[n, w] of 2 x 99
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 1188;
 static const long X_c = 99;
 static const long X_w = 1;
@@ -53,28 +53,27 @@ static const long STEP_z_w = 1;
 static const long STEP_s_n = 99;
 static const long STEP_s_w = 1;
 
-/* The 3 lanes used of the last vector: a lane counts where its sign bit is set. */
+/* The 3 lanes used of the last vector. A lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
 
-/* Each accumulator gets a register of its own first: a bias that the compiler knows several to begin with it keeps, in
- * one that an accumulator needs. */
+/* Gives an accumulator a register of its own. Where several begin with the same bias, the compiler would keep the bias
+ * in one more register, which an accumulator needs. */
 #define OWN(acc) __asm__ volatile("" : "+v"(acc))
 
-/* Sums begin with E_b of their channel, and what is left of the epilogue follows. */
+/* Each sum begins with E_b of its channel. The rest of the epilogue follows below. */
 
 /* The epilogue, applied to each vector as it is stored:
  *
  *     relu(y)*t[h,w]+z[n,k,h,w]-s[n,h,w]
  *
- * No number (NaN) in gives no number out. Errors are stated in units in the last place (ulp) of the result; beside them
- * results that come of an exponential below about e^-87, which counts as 0, are off by at most 2^-119. */
+ * A NaN gives a NaN. Errors are in units in the last place (ulp) of the result. An exponential below about e^-87 counts
+ * as 0, by which a result may be off by 2^-119 besides. */
 typedef int bits __attribute__((vector_size(32)));
 static inline __m256 constant(float value) { return _mm256_set1_ps(value); }
 static inline __m256 choose(bits lanes, __m256 a, __m256 b) { return (__m256)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* Volatile, so read where it is said: a bound that gcc knows it keeps in a register through the inner loops, zero
- * above all, which also clears accumulators, and spills an accumulator for it. A tile reads zero once, when its sums
- * are done. */
+/* Volatile, so a tile reads zero once, when its sums are done. gcc would keep a bound that it knows in a register
+ * through the inner loops, and spill an accumulator for it: above all zero, with which it also clears accumulators. */
 static const volatile __m256 zeros = {0};
 static inline __m256 relu_of(__m256 v, __m256 zero) { return _mm256_max_ps(zero, v); }
 
@@ -333,15 +332,15 @@ static void tile3_5kx8w_tail(const float *x, const float *w, float *y, const flo
     }
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_supported(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-/* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
- * for a register that holds one meanwhile is taken from the accumulators. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
+/* Y is not restrict, for two reasons. An array of its shape may be Y itself. And the compiler then reads the other
+ * arrays where they are used: read earlier, they would take registers from the accumulators. */
 void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_run(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_t, const float *E_z, const float *E_s)
 {
     for (long c_2 = 0; c_2 < 12; c_2 += 6) {
@@ -376,7 +375,7 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h
     }
 }
 
-/* Packs weights that lie as w[k, c] of 18 x 12. */
+/* Packs the weights. They lie in memory as w[k, c] of 18 x 12. */
 __attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_pack(const float *restrict W, float *restrict packed)
 {
     const long W_k = 12, W_c = 1;
@@ -403,7 +402,8 @@ __attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_l
 }
 
 /*
- * A call by itself. Whoever has these calls pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_run.
+ * A whole call: it checks the CPU.
+ * A caller that has done so calls pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_run.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,12 +21,12 @@
  *     X: x[n, c, w] of 2 x 12 x 99
  *     W: w[k, c] of 18 x 12
  *     Y: y[n, k, w] of 2 x 18 x 99
- *     W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops.
+ *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
 #include <immintrin.h>
 
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */
 static const long X_n = 1188;
 static const long X_c = 99;
 static const long X_w = 1;
@@ -34,7 +34,7 @@ static const long Y_n = 1782;
 static const long Y_k = 99;
 static const long Y_w = 1;
 
-/* The 3 lanes used of the last vector: a lane counts where its sign bit is set. */
+/* The 3 lanes used of the last vector. A lane counts where its sign bit is set. */
 static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
 
@@ -120,17 +120,17 @@ static void tile3_3kx8w_packed_tail(const float *w, float *y, float *panel)
     _mm256_maskstore_ps(y + 2 * Y_k, TAIL, acc_2_0);
 }
 
-/* Whether this CPU runs the kernel. This function and the packing run on any. */
+/* Whether this CPU runs the kernel. This function and the packing run on any CPU. */
 __attribute__((target("no-avx"))) int pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_supported(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */
-/* This is what thread `thread` of `threads` does of a call; all run it at once. */
-/* `scratch`: 19968 bytes of memory for this call, from a cache line on. */
-/* In it every thread has a panel: the pixels that tiles of several rows share, of each tile its vectors channel by
- * channel. The first tile to read them packs them on the way. */
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */
+/* The part of a call that thread `thread` of `threads` does. All run it at once. */
+/* `scratch`: 19968 bytes for this call alone, which begin with a cache line. */
+/* Every thread has a panel there: the pixels that tiles of several rows share, tile by tile, and in each the vectors of
+ * one channel after the other. The first tile that reads them also packs them. */
 void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_run(const float *restrict X, const float *restrict W, float *restrict Y, char *restrict scratch, long thread, long threads)
 {
     float *const panel = (float *)(scratch + 9984 * thread);
@@ -159,7 +159,7 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_run(const float
     }
 }
 
-/* Packs weights that lie as w[k, c] of 18 x 12. */
+/* Packs the weights. They lie in memory as w[k, c] of 18 x 12. */
 __attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_pack(const float *restrict W, float *restrict packed)
 {
     const long W_k = 12, W_c = 1;
@@ -175,7 +175,8 @@ __attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_l
 }
 
 /*
- * A call by itself, which finds memory and threads. Whoever has these calls pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_run.
+ * A whole call: it checks the CPU, allocates scratch memory and starts a team of threads.
+ * A caller that has done so calls pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,7 +185,8 @@ enum { THREADS = 2 };
 #include <omp.h>
 #if !defined(__clang__) && __GNUC__ >= 9
 #include <pthread.h>
-/* A forked child has one thread, but gcc's OpenMP would wait for all: end them first, both sides start new ones. */
+/* A forked child has one thread, but gcc's OpenMP would wait for the whole team there. So the team ends before a fork,
+ * and both processes start new threads. */
 static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
 __attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
 #endif
@@ -207,7 +209,7 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2(const float *re
         abort();
     }
     const int dynamic = omp_get_dynamic();
-    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */
     #pragma omp parallel num_threads(THREADS)
     pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_run(X, W, Y, scratch, omp_get_thread_num(), omp_get_num_threads());
     omp_set_dynamic(dynamic);

@@ -1,4 +1,4 @@
-"""The C function that makes a call by itself: it finds memory and threads, and runs the kernel with them.
+"""The C function of a whole call: it checks the CPU, finds memory and threads, and runs the kernel with them.
 
 void SYMBOL(X, W, Y)                          what a program calls
 void SYMBOL_run(X, W, Y, scratch, thread, threads)      what each thread does of it, for callers that have both
@@ -15,8 +15,8 @@ from microkernels.tile.forms import Isa
 from tiling.loops.c_text import number
 from tiling.loops.index import Index, constant
 
-OR_OUTSIDE = ", or 1 where an index that was read from an array lies outside of another one: its element counted as 0"
-OUT_OF_BOUNDS = "; 2, and does nothing, where an extent is out of its bounds"
+OR_OUTSIDE = ", or 1 where an index that it read from an array lies outside another array; that element counts as 0"
+OUT_OF_BOUNDS = "; 2 where an extent is out of its bounds, and then it does nothing"
 SCRATCH, TEAM_PARAMETERS = "char *restrict scratch", ("long thread", "long threads")
 
 
@@ -79,7 +79,7 @@ def call_text(call: Call, isa: Isa, gives: Gives | None = None) -> str:
     """The text that follows the kernel's own functions. gives: what the function of a program returns."""
     text: str = TEMPLATES.get_template("call.c.j2").render(
         symbol=call.symbol,
-        finds=_finds(call),
+        about_call=_about_call(call, isa),
         head=_head(call, isa),
         about=_about(gives) if gives else [],
         signature=f"{'int' if gives else 'void'} {call.symbol}({', '.join(call.parameters) or 'void'})",
@@ -94,10 +94,14 @@ def call_text(call: Call, isa: Isa, gives: Gives | None = None) -> str:
     return text
 
 
-def _finds(call: Call) -> str:
-    """The comment that says whether the call finds memory, threads or both."""
-    found = [*["memory"] * call.needs_memory, *["threads"] * call.has_team]
-    return f", which finds {' and '.join(found)}" if found else ""
+def _about_call(call: Call, isa: Isa) -> str:
+    """The comment that says what a call does beside SYMBOL_run."""
+    steps = [*["checks the CPU"] * bool(isa.cpu_flags), *["allocates scratch memory"] * call.needs_memory]
+    steps += ["starts a team of threads"] * call.has_team
+    if not steps:
+        return f"A whole call, the same as {call.symbol}_run."
+    does = " and ".join([", ".join(steps[:-1]), steps[-1]]) if len(steps) > 1 else steps[0]
+    return f"A whole call: it {does}.\n * A caller that has done so calls {call.symbol}_run."
 
 
 def _head(call: Call, isa: Isa) -> list[str]:
@@ -137,7 +141,7 @@ def _run(call: Call, returns: bool) -> list[str]:
     parallel = f"#pragma omp parallel num_threads({threads})" + " reduction(| : outside)" * returns
     dynamic = [
         "const int dynamic = omp_get_dynamic();",
-        "omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */",
+        "omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */",
     ]
     return [
         *dynamic * call.has_team,

@@ -12,28 +12,28 @@ from tiling.problem import Problem
 from tiling.rewrite.copies.lower import CopyOfX
 
 _LOOPS = """\
-/* The loops over tiles; their variables are positions. Tiles get pointers to their own first x, panel and y. */"""
+/* The loops over tiles. Their variables are positions. A tile gets pointers to its own first x, panel and y. */"""
 _MAY_BE_OUTPUT = """\
-/* Y is not restrict: an array of its shape may be Y itself, and the compiler must read the others where they are used,
- * for a register that holds one meanwhile is taken from the accumulators. */"""
-_STRIP = "/* In it every thread has a panel: a strip of X, which the tiles inside share. */"
+/* Y is not restrict, for two reasons. An array of its shape may be Y itself. And the compiler then reads the other
+ * arrays where they are used: read earlier, they would take registers from the accumulators. */"""
+_STRIP = "/* Every thread has a panel there: a strip of X, which the tiles inside share. */"
 _PANEL = """\
-/* In it every thread has a panel: the pixels that tiles of several rows share, of each tile its vectors channel by
- * channel. The first tile to read them packs them on the way. */"""
+/* Every thread has a panel there: the pixels that tiles of several rows share, tile by tile, and in each the vectors of
+ * one channel after the other. The first tile that reads them also packs them. */"""
 _WORDS = """\
-/* Elements (words of X) between neighbours along each axis: X_h along h of X. Tiles read a packed W, in the loops'
- * order. */"""
+/* Elements (words of X) between neighbours along each axis: X_h is along h of X. W has none: tiles read it packed, in
+ * the order of the loops. */"""
 _ELEMENTS = """\
-/* Elements between neighbours along each axis: X_h along the axis h of X. Tiles read a packed W, in the loops'
- * order. */"""
-_PACKED = "W holds the panels that the scheme reads, one after the other, reduction points in the order of its loops."
+/* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
+ * order of the loops. */"""
+_PACKED = "W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops."
 
 
 def about_operands(problem: Problem, dots: Problem, copy: CopyOfX | None, strips: bool) -> list[str]:
     """The lines about the arrays. dots: the problem in dot groups. copy: how x is copied before all else."""
     lines = operands(problem)
     if strips:
-        lines.append("X is copied strip by strip, to points: a row of an image after the other, with zeros in between.")
+        lines.append("X is copied strip by strip: rows of an image, one after the other, with zeros between them.")
     elif copy:
         when = "" if copy.always else ", where it does not begin with a cache line"
         lines.append(f"X is copied first{when}: {operand_text(dots, dots.broadcast)}.")
@@ -60,12 +60,12 @@ def about_run(threads: int, scratch: int, arrays: bool, memory: Sequence[str], l
 
 def about_team(threads: int) -> list[str]:
     """The comment on the part of one thread of a team."""
-    return ["/* This is what thread `thread` of `threads` does of a call; all run it at once. */"] * (threads > 1)
+    return ["/* The part of a call that thread `thread` of `threads` does. All run it at once. */"] * (threads > 1)
 
 
 def about_scratch(scratch: Index) -> list[str]:
     """The comment on a call's memory, where it needs some. scratch: bytes."""
-    text = f"/* `scratch`: {number(scratch)} bytes of memory for this call, from a cache line on. */"
+    text = f"/* `scratch`: {number(scratch)} bytes for this call alone, which begin with a cache line. */"
     return [text] * (scratch != constant(0))
 
 
@@ -74,7 +74,7 @@ def about_memory(parts: int, strips: bool, panel: bool) -> list[str]:
     lines = []
     if parts:
         lines.append(
-            f"/* In it lie the sums of {parts} parts. When all are there, they are added up in their order, whoever"
+            f"/* It holds the sums of {parts} parts. Once all are there, they are added in this order, whichever thread"
         )
-        lines.append(" * did them. */")
+        lines.append(" * computed them. */")
     return lines + ([_STRIP] if strips else [_PANEL] * panel)

@@ -39,10 +39,10 @@ from tiling.program.infer import Sized
 # element before it reads it into a blend that reads all elements, also beyond the end of an array.
 FLAGS = ("-fwrapv", "-fno-tree-loop-if-convert", "-Wno-psabi")
 
-_STRIDES = "/* Elements between neighbours along each axis that is not the last. */"
+_STRIDES = "/* Elements between neighbours along each axis but the last. */"
 _NOTE = """\
 
-/* An index that was read from an array lies outside of another one. */
+/* An index that was read from an array lies outside another array. */
 static inline void note(int *outside) { *outside = 1; }"""
 
 

@@ -32,7 +32,7 @@ class ProgramText:
     The launches run one after the other. arrays: from the caller, inputs first. between: arrays in which one launch or
     block leaves results for another one. numbers: the name and the bound of each runtime extent, handed over as long
     long. A launch that reports sets `outside`, a word of global memory, to 1 where an index that it read from an array
-    lies outside of another one.
+    lies outside another array.
     """
 
     symbol: str

@@ -14,7 +14,7 @@
  *     t: s32[6]
  *     y: f32[6, 10]
  */
-/* The compiler's own vectors: four floats, whatever the CPU makes of them. `vec_at` is one at any address. */
+/* A vector of the compiler: four floats, on any CPU. `vec_at` is one at any address. */
 typedef float vec __attribute__((vector_size(16)));
 typedef float vec_at __attribute__((vector_size(16), aligned(4), may_alias));
 static inline vec spread(float value) { return (vec){value, value, value, value}; }
@@ -33,7 +33,7 @@ static inline void store_lanes(float *p, vec v, int lanes)
 #include <math.h>
 #include <stdint.h>
 
-/* Elements between neighbours along each axis that is not the last. */
+/* Elements between neighbours along each axis but the last. */
 static const long x_axis0 = 10;
 static const long y_i = 10;
 #define FIRST_2 2 /* lanes used of a last vector */
@@ -51,7 +51,7 @@ static inline s64s s64_of_s32(s32s v) { return __builtin_convertvector(v, s64s);
 typedef int truths __attribute__((vector_size(16)));
 static inline truths constant_bool(int value) { return -value - (truths){0}; }
 
-/* An index that was read from an array lies outside of another one. */
+/* An index that was read from an array lies outside another array. */
 static inline void note(int *outside) { *outside = 1; }
 
 /* Whether this CPU runs the kernel. */
@@ -60,7 +60,7 @@ int program_y_6819132d6e63_supported(void)
     return 1;
 }
 
-/* Returns 0, or 1 where an index that was read from an array lies outside of another one: its element counted as 0. */
+/* Returns 0, or 1 where an index that it read from an array lies outside another array; that element counts as 0. */
 int program_y_6819132d6e63_run(const float *restrict x, const int32_t *restrict t, float *restrict y)
 {
     int outside = 0;
@@ -118,10 +118,10 @@ int program_y_6819132d6e63_run(const float *restrict x, const int32_t *restrict 
 }
 
 /*
- * A call by itself. Whoever has these calls program_y_6819132d6e63_run.
+ * A whole call, the same as program_y_6819132d6e63_run.
  */
 
-/* Returns 0, or 1 where an index that was read from an array lies outside of another one: its element counted as 0. */
+/* Returns 0, or 1 where an index that it read from an array lies outside another array; that element counts as 0. */
 int program_y_6819132d6e63(const float *restrict x, const int32_t *restrict t, float *restrict y)
 {
     int outside = 0;

@@ -21,12 +21,12 @@
 #include <math.h>
 #include <stdint.h>
 
-/* Elements between neighbours along each axis that is not the last. */
+/* Elements between neighbours along each axis but the last. */
 static const long x_h = 160;
 static const long x_w = 20;
 static const long y_h = 80;
 static const long y_w = 20;
-/* The 4 lanes used of a last vector: a lane counts where its sign bit is set. */
+/* The 4 lanes used of a last vector. A lane counts where its sign bit is set. */
 static const int first_4_lanes[8] = {-1, -1, -1, -1, 0, 0, 0, 0};
 #define FIRST_4 _mm256_loadu_si256((const __m256i *)first_4_lanes)
 
@@ -34,8 +34,8 @@ static const int first_4_lanes[8] = {-1, -1, -1, -1, 0, 0, 0, 0};
 typedef int bits __attribute__((vector_size(32)));
 static inline __m256 constant(float value) { return _mm256_set1_ps(value); }
 static inline __m256 choose(bits lanes, __m256 a, __m256 b) { return (__m256)((lanes & (bits)a) | (~lanes & (bits)b)); }
-/* found, and v where v is no number. Two forms that mean the same: where gcc knows v it does without the test of the
- * first one, and elsewhere the second one is faster. */
+/* found, or v where v is a NaN. Two forms mean the same: where gcc knows v it leaves out the test of the first form,
+ * and elsewhere the second form is faster. */
 static inline __m256 kept_of(__m256 v, __m256 found)
 {
     const bits none = v != v;
@@ -143,7 +143,8 @@ int program_y_2cb0677cfe55_run(const float *restrict x, float *restrict y)
 }
 
 /*
- * A call by itself. Whoever has these calls program_y_2cb0677cfe55_run.
+ * A whole call: it checks the CPU.
+ * A caller that has done so calls program_y_2cb0677cfe55_run.
  */
 #include <stdio.h>
 #include <stdlib.h>

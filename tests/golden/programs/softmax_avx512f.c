@@ -35,7 +35,7 @@
 #include <math.h>
 #include <stdint.h>
 
-/* Elements between neighbours along each axis that is not the last. */
+/* Elements between neighbours along each axis but the last. */
 static const long x_i = 1000;
 static const long y_i = 1000;
 #define FIRST_8 ((__mmask16)0x00ff) /* the 8 lanes used of a last vector */
@@ -45,12 +45,13 @@ typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
 static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
 
-/* 2^(k / 16). Volatile, so read where it is said: else gcc keeps it in a register through the loops of a product. */
+/* 2^(k / 16). Volatile, so it is read where it is used: gcc would keep it in a register through the loops of a
+ * product. */
 static const volatile __m512 sixteenths = {1, 1.04427373, 1.09050775, 1.13878858, 1.18920708, 1.24185777, 1.29683959, 1.35425556, 1.41421354, 1.47682619, 1.54221082, 1.61049032, 1.68179286, 1.75625217, 1.8340081, 1.91520655};
 
-/* 2^(k / 16 + r) with |r| <= 1 / 32. shifted: a whole number and k / 16 beside 1.5 * 2^19, where an f32 has no place
- * for less than a sixteenth, so that its last four bits are k. 2^r is a polynomial, fitted minimax to a relative error
- * of 2^-28. */
+/* 2^(k / 16 + r) with |r| <= 1 / 32. shifted is 1.5 * 2^19 plus a whole number plus k / 16. Of that size an f32 has no
+ * bits below a sixteenth, so its last four bits are k. 2^r is a polynomial, fitted minimax to a relative error of
+ * 2^-28. */
 static inline __m512 exp2_of(__m512 shifted, __m512 r)
 {
     const __m512 power = _mm512_permutexvar_ps((__m512i)shifted, sixteenths);
@@ -58,8 +59,8 @@ static inline __m512 exp2_of(__m512 shifted, __m512 r)
     return (power * r) * p + power;
 }
 
-/* 1 / ln 2 is the sum of two f32. From v = 89 on the result is infinite; below -87 it is 0, for subnormal numbers begin
- * soon after and many CPUs are slow to make them. Error: below 1.1 ulp. */
+/* 1 / ln 2 is the sum of two f32. From v = 89 on the result is infinite. Below -87 it is 0: subnormal numbers begin a
+ * little further, and many CPUs compute them slowly. Error: below 1.1 ulp. */
 static inline __m512 exp_of(__m512 v)
 {
     const __m512 near = _mm512_min_ps(constant(89.0f), v), log2e = constant(1.44269502f), shift = constant(786432.0f);
@@ -67,8 +68,8 @@ static inline __m512 exp_of(__m512 v)
     const __m512 r = (near * log2e - whole) + near * constant(1.92596303e-8f);
     return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(v, constant(-87.0f), _CMP_NLT_UQ), exp2_of(shifted, r), whole);
 }
-/* found, and v where v is no number. Two forms that mean the same: where gcc knows v it does without the test of the
- * first one, and elsewhere the second one is faster. */
+/* found, or v where v is a NaN. Two forms mean the same: where gcc knows v it leaves out the test of the first form,
+ * and elsewhere the second form is faster. */
 static inline __m512 kept_of(__m512 v, __m512 found)
 {
     const bits none = v != v;
@@ -122,7 +123,7 @@ __attribute__((target("no-avx"))) int program_y_01b657c630be_supported(void)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
 }
 
-/* This is what thread `thread` of `threads` does of a call; all run it at once. */
+/* The part of a call that thread `thread` of `threads` does. All run it at once. */
 /* Returns 0. */
 int program_y_01b657c630be_run(const float *restrict x, float *restrict y, long thread, long threads)
 {
@@ -227,7 +228,8 @@ int program_y_01b657c630be_run(const float *restrict x, float *restrict y, long 
 }
 
 /*
- * A call by itself, which finds threads. Whoever has these calls program_y_01b657c630be_run.
+ * A whole call: it checks the CPU and starts a team of threads.
+ * A caller that has done so calls program_y_01b657c630be_run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,7 +238,8 @@ enum { THREADS = 2 };
 #include <omp.h>
 #if !defined(__clang__) && __GNUC__ >= 9
 #include <pthread.h>
-/* A forked child has one thread, but gcc's OpenMP would wait for all: end them first, both sides start new ones. */
+/* A forked child has one thread, but gcc's OpenMP would wait for the whole team there. So the team ends before a fork,
+ * and both processes start new threads. */
 static void end_threads(void) { omp_pause_resource_all(omp_pause_soft); }
 __attribute__((constructor)) static void before_forks(void) { pthread_atfork(end_threads, 0, 0); }
 #endif
@@ -255,7 +258,7 @@ int program_y_01b657c630be(const float *restrict x, float *restrict y)
         abort();
     }
     const int dynamic = omp_get_dynamic();
-    omp_set_dynamic(0); /* THREADS it is, whatever OMP_DYNAMIC says */
+    omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */
     int outside = 0;
     #pragma omp parallel num_threads(THREADS) reduction(| : outside)
     outside |= program_y_01b657c630be_run(x, y, omp_get_thread_num(), omp_get_num_threads());

@@ -28,7 +28,8 @@ def _lines(nodes: tuple[Node, ...], depth: int, scheme: Scheme) -> Iterator[str]
         if isinstance(node, Loop):
             worker = f"  on {node.worker}s" if node.worker else ""
             start = f" from {node.start}" if node.start else ""
-            yield f"{pad}for {node.dim} in {node.trips} steps of {node.step}{start}:{worker}"
+            steps = "1 step" if node.trips == 1 else f"{node.trips} steps"
+            yield f"{pad}for {node.dim} in {steps} of {node.step}{start}:{worker}"
             yield from _lines(node.body, depth + 1, scheme)
         elif isinstance(node, Staged):
             held = _memory(scheme, node)

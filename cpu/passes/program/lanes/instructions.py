@@ -177,7 +177,7 @@ def braided(rows: int, lanes: int) -> Instruction:
     return Instruction(f"braided_{rows}", text, (body,), calls=("braided", str(rows)))
 
 
-# Notes that an index read from an array lies outside of another: the kernel's result then says so.
+# Notes that an index read from an array lies outside another: the kernel's result then says so.
 OUTSIDE = Instruction("outside", "note(&outside)", ())
 
 

@@ -75,12 +75,12 @@ def test_a_nest_covers_every_point_exactly_once(scheme):
 def test_a_scheme_is_shown_loop_by_loop():
     scheme = parse(matmul(m=12, n=20, k=5), "T(n,1)@core L(m, 1x5 + 1x7) S(c) R(k) U(m,λ) U(n,2) V(n,16)")
     assert show(scheme).splitlines() == [
-        "for n in 1 steps of 32:  on cores",
-        "  for m in 1 steps of 5:",
+        "for n in 1 step of 32:  on cores",
+        "  for m in 1 step of 5:",
         "    with the tile of c in registers:",
         "      for k in 5 steps of 1:",
         "        register tile 5m × 32n",
-        "  for m in 1 steps of 7 from 5:",
+        "  for m in 1 step of 7 from 5:",
         "    with the tile of c in registers:",
         "      for k in 5 steps of 1:",
         "        register tile 7m × 32n",
