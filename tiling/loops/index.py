@@ -108,6 +108,14 @@ class Index:
             else:
                 yield from term.names()
 
+    def parts(self) -> Iterator[Part]:
+        """The operations in the index, also inside others."""
+        for term, _ in self.terms:
+            if isinstance(term, Part):
+                yield term
+                yield from term.left.parts()
+                yield from term.right.parts()
+
     def has(self, name: str) -> bool:
         """Whether a variable occurs, also inside parts."""
         for term, _ in self.terms:  # asked of every access that runs: a generator would take four times as long

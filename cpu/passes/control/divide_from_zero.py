@@ -7,10 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from tiling.loops.index import Index, Part, Range
+from tiling.loops.index import Index, Range
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import THREAD, THREADS, Body, Call, Condition, Define, For, If, Inside, Statement
 from tiling.loops.quotients import MOST, from_zero, values_of
@@ -75,19 +74,11 @@ def _divides(statement: Statement) -> bool:
 
     def look(index: Index) -> Index:
         nonlocal found
-        found = found or any(part.operation in ("/", "%") for part in _parts(index))
+        found = found or any(part.operation in ("/", "%") for part in index.parts())
         return index
 
     with_own_indices(statement, look)
     return found
-
-
-def _parts(index: Index) -> Iterator[Part]:
-    for term, _ in index.terms:
-        if isinstance(term, Part):
-            yield term
-            yield from _parts(term.left)
-            yield from _parts(term.right)
 
 
 def _narrow(condition: Condition, ranges: _Ranges) -> None:

@@ -16,10 +16,9 @@ narrow numbers c counts words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from tiling.loops.index import LANE, Index, Part, applied, variable
+from tiling.loops.index import LANE, Index, applied, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Body, For, Statement
 from tiling.loops.rewrite import substituted
@@ -45,12 +44,4 @@ def exchange_lanes(kernel: Kernel, dim: str) -> Kernel:
 
 def exchange_of(index: Index) -> Index | None:
     """The c of an index that moves with `lane ^ c`: which lanes are exchanged. None for any other index."""
-    return next((part.right for part in _parts(index) if part.operation == "^"), None)
-
-
-def _parts(index: Index) -> Iterator[Part]:
-    for term, _ in index.terms:
-        if isinstance(term, Part):
-            yield term
-            yield from _parts(term.left)
-            yield from _parts(term.right)
+    return next((part.right for part in index.parts() if part.operation == "^"), None)

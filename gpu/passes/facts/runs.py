@@ -8,7 +8,7 @@ rsc % 3]. Then a run has 21 elements: rsc / 21 tells runs apart, and rsc % 21 co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from gpu.passes.facts.reading import flat
@@ -51,7 +51,7 @@ def run_of(array: Buffer, at: _At, tests: tuple[Condition, ...], column: Index) 
     at = tuple(_changed(index, lambda each: variable(_COLUMN) if each == term else None) for index in at)
     asked = [test for test in tests if isinstance(test, Inside)]
     indices = tuple(_changed(test.index, lambda each: variable(_COLUMN) if each == term else None) for test in asked)
-    points = {part.left for index in (*at, *indices) for part in _parts(index) if part.left.coefficient(_COLUMN) == 1}
+    points = {part.left for index in (*at, *indices) for part in index.parts() if part.left.coefficient(_COLUMN) == 1}
     if len(points) > 1 or len(asked) < len(tests):
         return None
     point = points.pop() if points else variable(_COLUMN)
@@ -59,15 +59,6 @@ def run_of(array: Buffer, at: _At, tests: tuple[Condition, ...], column: Index) 
     at, indices = _pointed(at, point), _pointed(indices, point)
     length = _length(flat(array, at))
     return None if length is None else _Runs(of_point, length).run(at, asked, indices)
-
-
-def _parts(index: Index) -> Iterator[Part]:
-    """The operations on columns in an index, also inside others."""
-    for term, _ in index.terms:
-        if isinstance(term, Part) and _COLUMN in term.names():
-            yield term
-            yield from _parts(term.left)
-            yield from _parts(term.right)
 
 
 def _changed(index: Index, change: Callable[[str | Part], Index | None]) -> Index:
