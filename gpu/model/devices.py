@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gpu.limits.multiprocessor import blocks_for_memory, blocks_for_registers
 from tiling.choices import meant
@@ -66,39 +66,48 @@ def _rates(sixteen: int) -> dict[str, int]:
 #
 # No vendor states the bandwidth of an L2. Those of A100 and L40S are from published micro-benchmarks, to two digits.
 # In products and convolutions each multiprocessor of an H200 got 64 bytes a cycle, which stands for Hopper.
-DEVICES = {
-    device.name: device
-    for device in (
-        Device("A100", "sm_80", 108, 1.41e9, _rates(2048), 163 << 10, 164 << 10, 40 << 20, 4.5e12, 1.94e12, lanes=64),
-        Device("L40S", "sm_89", 142, 2.52e9, _rates(1024), 99 << 10, 100 << 10, 96 << 20, 5.0e12, 0.86e12, 24, 1536),
-        Device(
-            "H100",
-            "sm_90a",
-            132,
-            1.83e9,
-            _rates(2048),
-            227 << 10,
-            228 << 10,
-            50 << 20,
-            15.5e12,
-            3.35e12,
-            wgmma_flops=4096,
-        ),
-        Device(
-            "H200",
-            "sm_90a",
-            132,
-            1.83e9,
-            _rates(2048),
-            227 << 10,
-            228 << 10,
-            50 << 20,
-            15.5e12,
-            4.8e12,
-            wgmma_flops=4096,
-        ),
-    )
-}
+_A100 = Device(
+    "A100",
+    "sm_80",
+    multiprocessors=108,
+    clock=1.41e9,
+    matrix_flops=_rates(2048),
+    shared_of_block=163 << 10,
+    shared_of_multiprocessor=164 << 10,
+    l2_bytes=40 << 20,
+    l2_bandwidth=4.5e12,
+    memory_bandwidth=1.94e12,
+    lanes=64,
+)
+_L40S = Device(
+    "L40S",
+    "sm_89",
+    multiprocessors=142,
+    clock=2.52e9,
+    matrix_flops=_rates(1024),
+    shared_of_block=99 << 10,
+    shared_of_multiprocessor=100 << 10,
+    l2_bytes=96 << 20,
+    l2_bandwidth=5.0e12,
+    memory_bandwidth=0.86e12,
+    blocks_of_multiprocessor=24,
+    threads_of_multiprocessor=1536,
+)
+_H100 = Device(
+    "H100",
+    "sm_90a",
+    multiprocessors=132,
+    clock=1.83e9,
+    matrix_flops=_rates(2048),
+    shared_of_block=227 << 10,
+    shared_of_multiprocessor=228 << 10,
+    l2_bytes=50 << 20,
+    l2_bandwidth=15.5e12,
+    memory_bandwidth=3.35e12,
+    wgmma_flops=4096,
+)
+_H200 = replace(_H100, name="H200", memory_bandwidth=4.8e12)
+DEVICES = {device.name: device for device in (_A100, _L40S, _H100, _H200)}
 
 
 def device_named(name: str) -> Device:
