@@ -24,6 +24,7 @@ from bench.run.ending import ending
 from bench.run.epilogues import followed_by
 from bench.run.journal import Journal, alone, journal
 from bench.run.layouts import laid_out
+from bench.run.options import add_layout
 from bench.run.suites import Visit, plan, run
 from bench.run.targets.table import TARGETS
 from bench.studies.networks import models, programs
@@ -40,7 +41,6 @@ from search.flow.find import DEFAULT_BUDGET
 from search.tuner.dtypes import DEFAULT_GPU_DTYPE
 from search.tuner.target import ALGORITHMS
 from tiling.dtypes.products import GPU_DTYPES, SUM_DTYPE, dtype_of
-from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError
 from tiling.text.shapes import chosen
 from tiling.text.suite import Layer
@@ -268,13 +268,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--target", choices=tuple(TARGETS), default="cpu", help="what computes; default: cpu")
     parser.add_argument("--dtype", metavar="NAME", help=dtype_help(GPU_DTYPES))
     parser.add_argument("--batch", type=whole, default=1, metavar="N", help="images of every convolution; default: 1")
-    parser.add_argument(
-        "--layout",
-        type=str.lower,
-        choices=LAYOUTS,
-        default="nhwc",
-        help="layout of convolutions' x and y; default: nhwc",
-    )
+    add_layout(parser)
     parser.add_argument(
         "--algorithm", choices=ALGORITHMS, default="direct",
         help="winograd: of 3x3 layers of stride 1, others are left out; auto: the faster one; default: direct",

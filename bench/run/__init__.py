@@ -6,6 +6,7 @@ Read in this order:
     batch       the convolutions of a suite on several images at once
     epilogues   the layers of a suite with an epilogue fused into their stores
     layouts     the convolutions of a suite with the axes of x and y in another order
+    options     options that several commands have
     targets/    what a contest and the conditions take from a target
     conditions  the conditions of a run, and the peers that can run
     contest     checks our kernel and the peers on one layer in one process, then times them in turns

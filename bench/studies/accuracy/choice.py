@@ -22,6 +22,7 @@ from bench.report.sections import PAPER, on_threads
 from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.run.layouts import laid_out
+from bench.run.options import add_isa, add_layout
 from cpu.runtime.options import Parser
 from microkernels.ranking.offline import machine_catalog
 from search.commands.options import CPU_DTYPE_HELP, whole
@@ -31,7 +32,6 @@ from search.tuner import store
 from search.tuner.measured import AnyScheme
 from search.tuner.target import CACHES
 from tiling.machine import Timing
-from tiling.operators import LAYOUTS
 from tiling.problem import Problem, ProblemError
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import canonical, chosen
@@ -225,16 +225,10 @@ def _parser() -> argparse.ArgumentParser:
         help="candidates a layer, the choice included; default 16",
     )
     parser.add_argument("--dtype", default="f32", metavar="NAME", help=CPU_DTYPE_HELP)
-    parser.add_argument(
-        "--layout",
-        type=str.lower,
-        choices=LAYOUTS,
-        default="nhwc",
-        help="layout of convolutions' x and y; default: nhwc",
-    )
+    add_layout(parser)
     parser.add_argument(
         "--cache", choices=CACHES, default="warm", help="where a call finds its arrays; cold: in memory; default: warm"
     )
-    parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
+    add_isa(parser)
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as choice.md")
     return parser

@@ -17,14 +17,14 @@ from pathlib import Path
 
 from bench.run.ending import ending
 from bench.run.journal import alone
+from bench.run.options import add_first_search, add_isa
 from cpu.kernel.callable import Kernel
 from cpu.runtime.compiler.toolchain import CompileError, find_compiler
 from cpu.runtime.options import Parser
 from cpu.runtime.output import readable
 from cpu.runtime.processes.worker import CandidateError
-from search.commands.options import seconds, whole
+from search.commands.options import whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
-from search.flow.find import DEFAULT_BUDGET
 from search.flow.kernels import kernel_for
 from search.tuner.measured import AnyScheme
 from tiling.machine import Timing
@@ -101,14 +101,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = Parser("python -m bench.deployed", description="Saved kernels against their tuned speed.")
     parser.add_argument("--shape", required=True, nargs="+", help="layers, as `python -m search.conv` takes them")
     parser.add_argument("--threads", type=whole, default=1, metavar="N")
-    parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
-    parser.add_argument(
-        "--budget",
-        type=seconds,
-        default=DEFAULT_BUDGET,
-        metavar="SECONDS",
-        help="search of a layer that was not searched before",
-    )
+    add_isa(parser)
+    add_first_search(parser)
     options = parser.parse_args(arguments)
     try:
         backend = cpu_backend(options.isa, options.threads)

@@ -20,6 +20,7 @@ from bench.report.files import check_writable, write
 from bench.report.sections import PAPER, on_threads
 from bench.run.ending import ending
 from bench.run.journal import alone
+from bench.run.options import add_first_search, add_isa
 from cpu.kernel.callable import build
 from cpu.kernel.measure import check_exact
 from cpu.runtime.compiler.toolchain import find_compiler
@@ -29,9 +30,8 @@ from cpu.runtime.output import readable
 from cpu.runtime.plural import plural
 from cpu.runtime.processes.worker import CandidateError, Worker
 from microkernels.tile.isa import isa_named
-from search.commands.options import seconds, whole
+from search.commands.options import whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
-from search.flow.find import DEFAULT_BUDGET
 from search.flow.kernels import kernel_for
 from search.tuner.dtypes import on_cpu
 from search.tuner.measured import AnyScheme
@@ -202,13 +202,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--suite", nargs="+", default=[], metavar="NAME[:LAYER]", help="default: yolo9000 resnet18")
     parser.add_argument("--shape", nargs="+", default=[], help="layers, as `python -m search.conv` takes them")
     parser.add_argument("--threads", nargs="+", type=whole, default=[1], metavar="N", help="default: 1")
-    parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
-    parser.add_argument(
-        "--budget",
-        type=seconds,
-        default=DEFAULT_BUDGET,
-        metavar="SECONDS",
-        help="search of a layer that was not searched before",
-    )
+    add_isa(parser)
+    add_first_search(parser)
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write the page, such as fused.md")
     return parser

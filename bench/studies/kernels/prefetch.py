@@ -13,6 +13,7 @@ from functools import partial
 from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.run.layouts import laid_out
+from bench.run.options import add_isa, add_layout
 from cpu.codegen.arrays import stored
 from cpu.kernel.arguments import aligned
 from cpu.kernel.callable import Kernel
@@ -23,7 +24,6 @@ from search.commands.options import CPU_DTYPE_HELP
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.tuner.measured import AnyScheme
 from tiling.machine import Timing
-from tiling.operators import LAYOUTS
 from tiling.problem import ProblemError
 from tiling.text.shapes import chosen
 
@@ -78,14 +78,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--suite", required=True, nargs="+", metavar="NAME[:LAYER]", help="a suite, or a layer of it")
     parser.add_argument("--scheme", metavar="TEXT", help="scheme of a single layer; default: the model's choice")
     parser.add_argument("--dtype", default="f32", metavar="NAME", help=CPU_DTYPE_HELP)
-    parser.add_argument(
-        "--layout",
-        type=str.lower,
-        choices=LAYOUTS,
-        default="nhwc",
-        help="layout of convolutions' x and y; default: nhwc",
-    )
-    parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
+    add_layout(parser)
+    add_isa(parser)
     options = parser.parse_args(arguments)
     backend = cpu_backend(options.isa, 1, options.dtype)
     suites = {name: laid_out(layers, options.layout) for name, layers in chosen(options.suite).items()}

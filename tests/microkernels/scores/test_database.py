@@ -17,6 +17,16 @@ ROOT = Path(__file__).parents[3]
 TABLE = "CREATE TABLE IF NOT EXISTS things (name TEXT PRIMARY KEY);"
 
 
+def damaged_inside(folder):
+    """Writes a file of several pages, some of which no longer say anything."""
+    with connect(TABLE) as connection:
+        connection.executemany("INSERT INTO things VALUES (?)", [(f"{n:0200}",) for n in range(500)])
+    path = folder / FILE_NAME
+    content = bytearray(path.read_bytes())
+    content[8192:40960] = b"\xff" * (40960 - 8192)
+    path.write_bytes(content)
+
+
 def test_a_record_is_visible_elsewhere_at_once(data_folder):
     with connect(TABLE) as connection:
         connection.execute("INSERT INTO things VALUES ('one')")
@@ -58,24 +68,14 @@ def test_a_damaged_file_is_set_aside(data_folder):
 
 
 def test_a_file_with_damage_inside_is_set_aside(data_folder, monkeypatch):
-    with connect(TABLE) as connection:
-        connection.executemany("INSERT INTO things VALUES (?)", [(f"{n:0200}",) for n in range(500)])
-    path = data_folder / FILE_NAME
-    content = bytearray(path.read_bytes())
-    content[8192:40960] = b"\xff" * (40960 - 8192)
-    path.write_bytes(content)
+    damaged_inside(data_folder)
     monkeypatch.setattr(database, "_sound", set())  # as in another process
     with pytest.warns(RuntimeWarning, match="is damaged"), connect(TABLE) as connection:
         assert connection.execute("SELECT count(*) FROM things").fetchone() == (0,)
 
 
 def test_damage_that_comes_up_later_is_a_sentence_and_then_set_aside(data_folder):
-    with connect(TABLE) as connection:
-        connection.executemany("INSERT INTO things VALUES (?)", [(f"{n:0200}",) for n in range(500)])
-    path = data_folder / FILE_NAME
-    content = bytearray(path.read_bytes())
-    content[8192:40960] = b"\xff" * (40960 - 8192)
-    path.write_bytes(content)
+    damaged_inside(data_folder)
     with pytest.raises(StoreError, match="malformed"), connect(TABLE) as connection:
         connection.execute("SELECT * FROM things NOT INDEXED").fetchall()
     with pytest.warns(RuntimeWarning, match="is damaged"), connect(TABLE):
