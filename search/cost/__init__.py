@@ -9,4 +9,5 @@ Read in this order:
     predict          the time of a scheme, with its parts
     copies           the time that a kernel's copy of x adds
     additions        the time that adding up the parts of sums adds
+    apart            the time that cores wait for lines of other cores
 """

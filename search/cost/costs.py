@@ -31,6 +31,9 @@ class Costs:
     entry_by_vectors: float = 5.0
     # An iteration of the innermost loop, besides its FMAs. Each cycle of FMAs hides two of these.
     step: float = 1.0
+    # A step of a tile that has no more sums than FMAs in flight, of which each waits for the one before. A ranking sees
+    # none of it. On a Zen 3 such tiles take 2 to 4 % longer in a calm minute, 12 % in others (docs/decisions/069).
+    slack: float = 0.25
     # The share of every part but the slowest that shows in the time (no unit).
     exposed: float = 0.1
     # The same share between matrix instructions. Each of their loads waits for 16 lines. Fitted to 728 schemes of 19
@@ -77,6 +80,9 @@ class Costs:
     start: float = 4e-6
     # Seconds in which such a team waits for its last thread (docs/decisions/039).
     wait: float = 0.4e-6
+    # Seconds for a line that another core wrote last. On a Zen 3 it was 1.5e-9 in some minutes and 15e-9 in others, by
+    # where the host ran the two cores (docs/decisions/069).
+    theirs: float = 1.5e-9
 
 
 COSTS = Costs()

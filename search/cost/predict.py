@@ -15,6 +15,7 @@ from math import gcd, prod
 from microkernels.tile.isa import isa_named
 from microkernels.tile.microkernel import Microkernel, microkernel_of
 from microkernels.tile.transpose import blocks, transposition
+from search.cost.apart import apart
 from search.cost.cache_conflicts import geometries
 from search.cost.costs import COSTS, Costs
 from search.cost.visits import changes_of_tile, sweeps, trips_of
@@ -34,6 +35,7 @@ from tiling.scheme.scheme import Scheme
 #             x are read in place, `split` and `pack` count here too.
 #   levels  = for each cache, bytes into it / bandwidth of the memory that they come from
 #   seconds = max(core, levels) + `exposed` · (the other parts, but not what vectors from L2 show in scores) + `start`
+#             + `theirs` · (lines that another core wrote last: `search.cost.apart`)
 #             + `sweep` · (row dims along which lanewise tiles leave lines beside theirs for later) · (the longest of
 #               the levels beyond L2)
 #             + (data from beyond L2 that no tile prefetches, where it is not the slowest part and comes from a memory
@@ -67,7 +69,8 @@ class Prediction:
     movement: seconds per cache, in the order of `traffic`. imbalance: the busiest core's work over the mean of all
     threads. left: seconds of waiting for lines beyond L2 that tiles left for later. copy: seconds to copy x, where the
     kernel does so (`search.cost.copies`). unaligned: seconds more of a call whose x does not begin with a cache line.
-    addition: seconds to add up parts of sums (`search.cost.additions`).
+    addition: seconds to add up parts of sums (`search.cost.additions`). apart: seconds of waiting for lines of other
+    cores (`search.cost.apart`).
     """
 
     seconds: float
@@ -83,6 +86,7 @@ class Prediction:
     copy: float = 0.0
     unaligned: float = 0.0
     addition: float = 0.0
+    apart: float = 0.0
 
     @property
     def bottleneck(self) -> str:
@@ -147,7 +151,8 @@ class Predictor:
         exposed = self.costs.in_tiles if self.access.by_matrix else self.costs.exposed
         vectors = traffic[0].of(self.problem.vector.name) / self.outside_l1 if self.scored_from_l2 else 0.0
         left = self.costs.sweep * sweeps(scheme) * max(movement[1:], default=0.0) if self.access.lanewise else 0.0
-        seconds = overlapped(core, movement, vectors, exposed) + left + start
+        others = apart(scheme, self.machine, self.threads)
+        seconds = overlapped(core, movement, vectors, exposed) + left + start + others
         if self.access.by_matrix:
             seconds += self.costs.reshape * changes_of_tile(scheme) * share * self._cycle
         late = self._late(traffic, movement, stream, max(core, *movement), exposed)
@@ -158,7 +163,17 @@ class Predictor:
             early = {self._names[array] for array in prefetched(plans) - gone}
             seconds += sum(part for tensor, part in late.items() if tensor not in early)
         return Prediction(
-            seconds, compute, overhead, traffic, movement, parts, share * self.threads, start, self.threads, left
+            seconds,
+            compute,
+            overhead,
+            traffic,
+            movement,
+            parts,
+            share * self.threads,
+            start,
+            self.threads,
+            left,
+            apart=others,
         )
 
     def _whole(self, parts: tuple[Part, ...]) -> bool:
@@ -241,6 +256,8 @@ class Predictor:
         entries = steps / last * entry if last > 1 else 0.0
         # An iteration whose FMAs take many cycles hides its own counting; a short one does not.
         control = steps * max(0.0, costs.step - kernel.fmas / costs.pipes / 2)
+        if not self.access.lanewise and not self.access.by_matrix and kernel.accumulators <= costs.pipes * costs.drain:
+            control += steps * costs.slack
         if self.access.by_matrix:
             outputs += costs.matrix + costs.through * kernel.accumulators
             outputs += costs.lone * kernel.accumulators if kernel.vectors == 1 else 0

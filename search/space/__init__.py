@@ -3,6 +3,7 @@
 Read in this order:
 
     permutations  the loop orders worth trying at each level: MOpt's classes, as data
+    shares        how evenly cores can share loops
     registers     register tiles that cover a problem exactly, best first
     sizes         tile sizes for each cache: scipy first, then the integers beside its answer
     panels        where a scheme may pack x into panels, S(x)

@@ -11,6 +11,7 @@ from math import prod
 
 from search.cost.cache_conflicts import geometry
 from search.space.registers import RegisterTile
+from search.space.shares import PER_THREAD, share
 from search.space.sizes import Block
 from tiling.arrays.access import access_of
 from tiling.arrays.footprint import footprint
@@ -184,15 +185,16 @@ def core_splits(problem: Problem, tile: RegisterTile, threads: int) -> tuple[tup
     splits: list[tuple[tuple[str, int], ...]] = [((dim, n),) for dim in dims for n in parts[dim][1:]]
     for i, one in enumerate(dims):
         for two in dims[i + 1 :]:
-            splits += [((one, a), (two, b)) for a in parts[one][1:] for b in parts[two][1:] if a * b <= 8 * threads]
+            splits += [
+                ((one, a), (two, b)) for a in parts[one][1:] for b in parts[two][1:] if a * b <= PER_THREAD * threads
+            ]
     if PARTS in parts:  # each part of a sum is a task's
         splits = [split for split in splits if (PARTS, problem.extents[PARTS]) in split]
     if not splits:
         return ((),)
 
     def busiest(split: tuple[tuple[str, int], ...]) -> float:
-        count = prod(n for _, n in split)
-        return -(-count // threads) / count
+        return share(prod(n for _, n in split), threads)
 
     least = min(map(busiest, splits))
     kinds: dict[tuple[object, ...], tuple[tuple[str, int], ...]] = {}

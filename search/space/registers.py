@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from math import prod
+from math import inf, prod
 
 from microkernels.scores.catalog import GOOD
 from microkernels.tile.forms import Matrix
@@ -19,6 +19,7 @@ from microkernels.tile.matrix import registers_of, runs_of
 from microkernels.tile.space import most_rows
 from search.cost.cache_conflicts import cache_conflicts, geometries
 from search.cost.predict import Predictor, overlapped
+from search.space.shares import least_share, share
 from tiling.arrays.access import access_of
 from tiling.arrays.footprint import footprint
 from tiling.problem import Problem
@@ -31,17 +32,24 @@ MOST_STEPS = 24
 MOST_VECTORS = 4
 # From this extent on the innermost row dim alone has tiles that fill the registers (14×2, 28×1).
 WIDE = 14
+# Cores share a loop evenly where the busiest has at most so many times the work of the mean.
+EVEN = 1.05
 # How many compositions of the last dim are kept for each choice of the others.
 PER_DIM = 6
 # As GOOD, for tiles of matrix instructions: the share of the best score from which a tile is worth composing. It is
 # lower, since what such tiles read counts more than their own speed, which loads of tile registers limit too.
 GOOD_MATRIX = 0.6
+# A cover with slower tiles is looked at if it takes at most this share of the time of the best one without: a slow tile
+# beside fast ones may cover a dim that no fast ones cover alone (docs/decisions/069).
+WORTH = 0.97
 # In a dim longer than LONG only the first PER_PAIR compositions of each pair of sizes are looked at.
 LONG, PER_PAIR = 1024, 2
 
 
-# One composition per dim, and the seconds of all visits.
+# One composition per dim, and the seconds of all visits on the busiest core.
 Cover = tuple[tuple[Composition, ...], float]
+# Sizes of register tiles over the output dims.
+Sizes = set[tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ class RegisterTile:
     """A cover of the output dims, and the reductions that are unrolled.
 
     covers: a composition per dim; in the vectorised dim it counts vectors, in a dim that is only looped single points.
-    seconds: predicted arithmetic and overhead of all visits on one core.
+    seconds: predicted arithmetic and overhead of all visits on the busiest core.
     """
 
     covers: tuple[tuple[str, Composition], ...]
@@ -153,17 +161,23 @@ def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, i
         widths = [v for v in widths if most_rows(isa, v) >= 1]
         rows = _row_sizes(problem, max(most_rows(isa, v) for v in widths))
     possible = [sizes for sizes in product(*rows, widths) if fits(sizes)]
+    looped = looped_covers(problem)
+    times = [cover.repeat for cover in looped.values()]
+
+    def seconds(covers: tuple[Composition, ...]) -> float:
+        busiest = least_share((*times, *(cover.repeat for cover in covers)), predictor.threads)
+        return _total(covers, lambda sizes: speed(sizes)[0]) * prod(times) * busiest
+
     best = max(speed(sizes)[1] for sizes in possible)
     least = GOOD_MATRIX if access.by_matrix else GOOD
     good = {sizes for sizes in possible if speed(sizes)[1] >= least * best} or set(possible)
-    for narrow in (good, set(possible)):
-        covers = list(_exact(problem, dims, vectors, narrow, lambda sizes: speed(sizes)[0]))
-        if covers:
-            break
-    looped = looped_covers(problem)
-    times = prod(cover.repeat for cover in looped.values())
-    for chosen, seconds in covers:
-        yield RegisterTile(tuple(sorted((looped | dict(zip(dims, chosen))).items())), unrolled, seconds * times)
+    covers = list(_exact(problem, dims, vectors, good, predictor.threads, seconds))
+    if not covers or not access.by_matrix:
+        most = WORTH * min((total for _, total in covers), default=inf)
+        others = _exact(problem, dims, vectors, set(possible), predictor.threads, seconds)
+        covers += [cover for cover in others if cover[1] < most]
+    for chosen, total in covers:
+        yield RegisterTile(tuple(sorted((looped | dict(zip(dims, chosen))).items())), unrolled, total)
 
 
 def looped_covers(problem: Problem) -> dict[str, Composition]:
@@ -201,10 +215,11 @@ def _exact(
     problem: Problem,
     dims: tuple[str, ...],
     vectors: int,
-    sizes: set[tuple[int, ...]],
-    seconds: Callable[[tuple[int, ...]], float],
+    sizes: Sizes,
+    threads: int,
+    seconds: Callable[[tuple[Composition, ...]], float],
 ) -> Iterator[Cover]:
-    """Covers of all dims whose every register tile is in `sizes`, with the seconds of all visits.
+    """Covers of all dims whose every register tile is in `sizes`, with their seconds.
 
     Dims are fixed one after the other, the vectorised dim first and the innermost rows last. For each dim only those
     sizes are tried that go with the sizes already chosen.
@@ -217,26 +232,31 @@ def _exact(
         allowed = frozenset.intersection(*(_partners(sizes, place, dict(zip(chosen, picked))) for picked in picks))
         options = _compositions(extents[place], allowed)
         if rest:
-            for option in _few(options):
+            for option in _few(options, threads):
                 yield from extend(chosen | {place: option}, rest)
             return
         finished = (chosen | {place: option} for option in options)
         covers = [tuple(done[p] for p in range(len(dims))) for done in finished]
-        timed = [(cover, _total(cover, seconds)) for cover in covers]
+        timed = [(cover, seconds(cover)) for cover in covers]
         yield from sorted(timed, key=lambda pair: (pair[1], repr(pair[0])))[:PER_DIM]
 
     return extend({}, tuple(reversed(range(len(dims)))))
 
 
-def _few(options: tuple[Composition, ...]) -> tuple[Composition, ...]:
-    """Every single size, and for each pair of sizes the composition of the fewest tiles."""
-    kinds: dict[tuple[int, ...], Composition] = {}
+def _few(options: tuple[Composition, ...], threads: int) -> tuple[Composition, ...]:
+    """Every single size, and for each pair of sizes the composition of the fewest tiles.
+
+    If cores cannot share that one evenly, there is another one which they can.
+    """
+    kinds: dict[tuple[object, ...], Composition] = {}
     for option in options:
-        kinds.setdefault(option.sizes, option)
+        even = share(option.repeat, threads) * threads <= EVEN
+        if even or (option.sizes, True) not in kinds:
+            kinds.setdefault((option.sizes, even), option)
     return tuple(kinds.values())
 
 
-def _partners(sizes: set[tuple[int, ...]], place: int, chosen: dict[int, int]) -> frozenset[int]:
+def _partners(sizes: Sizes, place: int, chosen: dict[int, int]) -> frozenset[int]:
     """The sizes at `place` in the tiles that have the chosen sizes at the other places."""
     return frozenset(s[place] for s in sizes if all(s[p] == size for p, size in chosen.items()))
 

@@ -183,6 +183,27 @@ def test_core_splits_balance():
         assert -(-count // 2) / count < 0.55
 
 
+def test_a_slow_tile_beside_fast_ones_covers_a_dim_that_none_covers_alone():
+    """125 vectors of outputs: tiles of one vector cover them alone, and have a load for each multiplication."""
+    problem = conv2d(c=512, h=13, w=13, k=1000, r=1, s=1)
+    machine = replace(MACHINE, isa="avx2", lanes=8, registers=16)
+    best = candidates(problem, machine, Catalog("test", "avx2", "conv2d"), limit=1)[0].scheme
+    assert max(tile["k"] for tile in best.tiles) >= 2
+
+
+def test_cores_can_share_covers_of_the_best_tiles():
+    """125 vectors of outputs are 41 times 3 and 2, which cores cannot share, and 25 times 2 and 3."""
+    problem = conv2d(c=512, h=13, w=13, k=1000, r=1, s=1)
+    machine = replace(MACHINE, isa="avx2", lanes=8, registers=16)
+
+    def score(kernel):
+        return 0.5 if kernel.vectors == 1 else 0.9
+
+    alone, shared = (register_tiles(problem, Predictor(problem, machine, score, threads), 1)[0] for threads in (1, 2))
+    assert alone.cover("k").repeat == 1
+    assert shared.cover("k") == Composition(((1, 2), (1, 3)), 25)
+
+
 def test_a_balanced_split_comes_before_those_of_fewer_tasks():
     """Y23 has 1767 = 3·19·31 vectors of outputs and 17 rows of 17: nothing small is even for two threads."""
     problem = layer("Y23")
