@@ -9,7 +9,9 @@ Read in this order:
     indices      index expressions as sums of dims
     dtypes       in which dtype values meet
     runtime      extents that each call has anew
-    infer        extents, shapes and dtypes of a program; checks every index
+    bounds       between which bounds indices lie, and how far they reach
+    checks       checks every index
+    infer        extents, shapes and dtypes of a program
     operators    the operators of networks, each a program
     anchors/     sums of products that the search tiles
     rewrite/     equal programs that are faster to compute

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from tiling.loops.index import Index, Range, applied, constant, variable
 from tiling.loops.language import Inside
 from tiling.loops.quotients import from_zero
-from tiling.program.language import Apply, Dim, Expression, Number, Statement, parts
+from tiling.program.language import Access, Apply, Dim, Expression, Number, Statement, parts
+from tiling.program.names import ProgramError
 
 # A comparison of a with b holds where low <= sign * (a - b) < high.
 _BOUNDS: dict[str, tuple[int, int, int | None]] = {
@@ -37,6 +38,15 @@ def is_window(index: Expression, statement: Statement) -> bool:
     return (
         affine(index) is not None and not names.isdisjoint(statement.dims) and not names.isdisjoint(statement.reduced)
     )
+
+
+def check_index(index: Expression, where: str) -> None:
+    """Raises ProgramError for a value that cannot be an index, whatever numbers its arrays hold."""
+    if affine(index) is None and not any(isinstance(part, Access) for part in parts(index)):
+        raise ProgramError(
+            f"{where}: {index} is no index: dims and whole numbers with + - * // % min max are, if one factor of "
+            f"a product is a number, and what stands right of // and % is one above 0"
+        )
 
 
 def affine(index: Expression) -> Index | None:

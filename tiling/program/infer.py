@@ -1,4 +1,4 @@
-"""Gives a program its sizes: the extent of every dim, the shape and dtype of every array. Here indices are checked.
+"""Gives a program its sizes: the extent of every dim, the shape and dtype of every array.
 
     sized(read("y[h] = sum[r] x[h+r-1] * w[r]"), {"h": 56, "r": 3})      x: f32[56]
 
@@ -14,21 +14,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import product
 from math import prod
 
-from tiling.dtypes.formats import FLOATS, INTEGERS, format_of
+from tiling.dtypes.formats import format_of
 from tiling.loops.index import Index, Range, constant, variable
 from tiling.problem import LARGEST_EXTENT, LARGEST_TENSOR
-from tiling.program.dtypes import FRACTION, computed_in, dtype_in, given_by
-from tiling.program.functions import BITWISE
-from tiling.program.indices import affine, is_window
-from tiling.program.language import DTYPES, Access, Apply, Dim, Expression, Program, Reduce, Statement, parts
+from tiling.program.bounds import Extents
+from tiling.program.checks import check
+from tiling.program.dtypes import computed_in, given_by
+from tiling.program.indices import is_window
+from tiling.program.language import DTYPES, Access, Apply, Dim, Expression, Program, Reduce, Statement
 from tiling.program.names import ProgramError
-from tiling.program.runtime import ends, extent_name, larger
-
-# Bounds of // and % from the bounds of their parts are too wide. Up to this many points, all are tried.
-MOST_TRIED = 1 << 16
+from tiling.program.runtime import extent_name
 
 
 @dataclass(frozen=True)
@@ -141,15 +138,6 @@ def _counted(number: int, one: str, more: str) -> str:
     return f"{number} {one if number == 1 else more}"
 
 
-def _check_index(index: Expression, where: str) -> None:
-    """Raises ProgramError for a value that cannot be an index, whatever numbers its arrays hold."""
-    if affine(index) is None and not any(isinstance(part, Access) for part in parts(index)):
-        raise ProgramError(
-            f"{where}: {index} is no index: dims and whole numbers with + - * // % min max are, if one factor of "
-            f"a product is a number, and what stands right of // and % is one above 0"
-        )
-
-
 class _Sizing:
     def __init__(
         self,
@@ -170,14 +158,15 @@ class _Sizing:
         self.shapes = {name: tuple(map(constant, shape)) for name, shape in self.given.items()}
         self.declare()
         self.derive_extents()
+        known = self.known
         program = replace(self.program, statements=tuple(map(self.padded, self.program.statements)))
         for name in program.inputs:
             self.dtypes[name] = program.declared(name).dtype or self.dtype
             if name not in self.shapes:
-                self.shapes[name] = self.reached(program, name)
+                self.shapes[name] = known.reached(program, name)
         for number, statement in enumerate(program.statements):
-            self.check(number, statement)
-            self.shapes[statement.array] = tuple(map(self.count, statement.dims))
+            check(f"statement {number + 1}", statement, self.dtypes, self.shapes, known)
+            self.shapes[statement.array] = tuple(map(known.count, statement.dims))
             self.dtypes[statement.array] = self.dtype_of(statement)
         arrays = {name: self.array(name, sizes) for name, sizes in self.shapes.items()}
         for name, array in arrays.items():
@@ -190,17 +179,13 @@ class _Sizing:
         return Sized(program, dims, inputs, assigned, self.outputs, self.runtime)
 
     @property
-    def numbers(self) -> dict[str, Range]:
-        """The values of each runtime extent."""
-        return {extent_name(dim): (1, self.extents[dim]) for dim in self.runtime}
-
-    def count(self, dim: str) -> Index:
-        """The extent of a dim, whenever it is known."""
-        return variable(extent_name(dim)) if dim in self.runtime else constant(self.extents[dim])
+    def known(self) -> Extents:
+        """The extents that are known by now."""
+        return Extents(self.extents, self.runtime)
 
     def array(self, name: str, sizes: tuple[Index, ...]) -> Array:
         fixed = all(size.is_constant for size in sizes)
-        shape = tuple(size.within(self.numbers)[1] for size in sizes)
+        shape = tuple(size.within(self.known.numbers)[1] for size in sizes)
         return Array(name, self.dtypes[name], shape, () if fixed else sizes)
 
     def check_names(self) -> None:
@@ -239,7 +224,9 @@ class _Sizing:
             unknown = [extent for extent in declared if isinstance(extent, str) and extent not in self.extents]
             if unknown:
                 raise ProgramError(f"{declaration}: dim {unknown[0]} has no extent: give {unknown[0]}=…")
-            shape = tuple(self.count(extent) if isinstance(extent, str) else constant(extent) for extent in declared)
+            shape = tuple(
+                self.known.count(extent) if isinstance(extent, str) else constant(extent) for extent in declared
+            )
             if self.shapes.setdefault(name, shape) != shape:
                 elements = " x ".join(map(str, self.shapes[name]))
                 raise ProgramError(f"{declaration} is given with {elements} elements")
@@ -274,6 +261,7 @@ class _Sizing:
         """The statement where windows of a sum count inputs as 0 outside."""
         if not isinstance(statement.value, Reduce) or statement.value.kind != "sum":
             return statement
+        known = self.known
 
         def changed(part: Expression) -> Expression:
             if isinstance(part, Apply):
@@ -281,106 +269,10 @@ class _Sizing:
             if not isinstance(part, Access) or part.outside is not None or part.array not in self.program.inputs:
                 return part
             windows = (index for index in part.at if is_window(index, statement))
-            below = any(self.least(self.bounds(index)[0]) < 0 for index in windows)
+            below = any(known.least(known.bounds(index)[0]) < 0 for index in windows)
             return replace(part, outside=0) if below else part
 
         return replace(statement, value=replace(statement.value, value=changed(statement.value.value)))
-
-    def reached(self, program: Program, name: str) -> tuple[Index, ...]:
-        """The shape of an input, as far as its indices reach."""
-        accesses = [(access, s) for s in program.statements for access in s.accesses if access.array == name]
-        found = []
-        for access, statement in accesses:
-            number = program.statements.index(statement)
-            for index in access.at:
-                _check_index(index, f"statement {number + 1}, {access}")
-        for axis in range(len(accesses[0][0].at)):
-            longest: Index | None = constant(1)
-            for access, statement in accesses:
-                longest = longest and larger(longest, self.reach(access, axis, statement), self.numbers)
-            if longest is None:
-                raise ProgramError(
-                    f"how long axis {axis} of {name} is depends on which runtime extent is larger: declare it, as in "
-                    f"{name}: [{', '.join(program.dims[: len(accesses[0][0].at)])}]"
-                )
-            found.append(longest)
-        return tuple(found)
-
-    def reach(self, access: Access, axis: int, statement: Statement) -> Index:
-        """How many elements along an axis an access needs."""
-        index = affine(access.at[axis])
-        if index is None:
-            raise ProgramError(
-                f"{access}: how long axis {axis} of {access.array} is depends on numbers that are known later: declare "
-                f"its shape, as in {access.array}: [{', '.join(['100'] * len(access.at))}]"
-            )
-        low, high = self.bounds(access.at[axis])
-        if self.least(low) >= 0 or not is_window(access.at[axis], statement):
-            return high + 1
-        # A stride may leave some elements at the end unread.
-        stride = max(abs(index.coefficient(dim)) for dim in statement.dims)
-        return high + 1 + low + stride - 1
-
-    def least(self, index: Index) -> int:
-        """The least value of an index over runtime extents."""
-        return index.within(self.numbers)[0]
-
-    def bounds(self, index: Expression) -> tuple[Index, Index]:
-        """The least and the largest value of an index that has no elements of arrays in it."""
-        found = affine(index)
-        assert found is not None
-        names = sorted(set(found.names()))
-        if any(name in self.runtime for name in names):
-            return ends(found, {name: self.count(name) for name in names})
-        low, high = self.fixed_bounds(found, names)
-        return constant(low), constant(high)
-
-    def fixed_bounds(self, found: Index, names: list[str]) -> tuple[int, int]:
-        """The least and the largest value of an index over dims of fixed extents."""
-        simple = all(isinstance(term, str) for term, _ in found.terms)
-        if simple or prod(self.extents[name] for name in names) > MOST_TRIED:
-            return found.within({name: (0, self.extents[name] - 1) for name in names})
-        points = product(*(range(self.extents[name]) for name in names))
-        values = [found.at(dict(zip(names, point))) for point in points]
-        return min(values), max(values)
-
-    def check(self, number: int, statement: Statement) -> None:
-        """Every index of a statement is a whole number inside its array, or says what counts outside."""
-        for part in parts(statement.expression):
-            if isinstance(part, Apply) and part.function in BITWISE:
-                for argument in part.arguments:
-                    dtype = dtype_in(argument, self.dtypes)
-                    if dtype in (*FLOATS, FRACTION):
-                        named = "a float" if dtype == FRACTION else dtype
-                        raise ProgramError(
-                            f"statement {number + 1}, {part}: {argument} is {named}, and {part.function} takes whole "
-                            "numbers"
-                        )
-        for access in statement.accesses:
-            where, dtype = f"statement {number + 1}, {access}", self.dtypes[access.array]
-            if dtype not in FLOATS and access.outside not in (None, 0, 1):
-                whole = isinstance(access.outside, int) and dtype != "bool"
-                if not whole:
-                    raise ProgramError(f"{where}: {access.outside} is no {dtype}, which {access.array} is made of")
-            for axis, index in enumerate(access.at):
-                if self.indexed(index, where) is None or access.outside is not None:
-                    continue
-                low, high = self.bounds(index)
-                extent = self.shapes[access.array][axis]
-                below = self.least(low) < 0
-                if below or self.least(extent - high) < 1:
-                    raise ProgramError(
-                        f"{where}: axis {axis} of {access.array} has {extent} element{'s' * (str(extent) != '1')}, and "
-                        f"{index} is {low if below else high} for some point; write {access} else 0 if 0 counts there"
-                    )
-
-    def indexed(self, index: Expression, where: str) -> Index | None:
-        """An index as sums of dims; None where it depends on elements of arrays. Else raises ProgramError."""
-        for part in parts(index):
-            if isinstance(part, Access) and self.dtypes[part.array] not in INTEGERS:
-                raise ProgramError(f"{where}: {part} is {self.dtypes[part.array]}, and an index is a whole number")
-        _check_index(index, where)
-        return affine(index)
 
     def dtype_of(self, statement: Statement) -> str:
         """The dtype of the array that a statement assigns."""
