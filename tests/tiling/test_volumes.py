@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cpu.reference.oracle import integers, reference
-from tests.support.kernels.random_cases import volume
+from tests.support.kernels.random_problems import volume
 from tiling.problem import ProblemError, ShapeError
 from tiling.text.shapes import canonical, parse_shape
 from tiling.volumes import conv3d

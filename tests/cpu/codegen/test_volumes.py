@@ -12,7 +12,8 @@ from cpu.runtime.processes.worker import Worker
 from microkernels.tile.isa import ISAS
 from search import fold_batch_norm, generate_conv
 from tests import exactness
-from tests.support.kernels.random_cases import Case, followed, scheme, volume
+from tests.support.kernels.random_cases import Case, scheme
+from tests.support.kernels.random_problems import followed, volume
 from tiling.volumes import conv3d
 
 RUNNABLE = [isa for isa in ISAS if supports(ISAS[isa].cpu_flags)]
