@@ -3,7 +3,8 @@
 Read in this order:
 
     names        names that neither C nor the file has taken
-    functions    the C functions of vectors, by function and dtype
+    functions    the functions of the language in C, by dtype
+    definitions  what a file defines: vectors, functions, accesses, shuffles
     print        the statements as C
     emit         the whole file
     anchored     the file of a function that calls the kernels of a program around an anchor

@@ -17,7 +17,7 @@ from cpu.codegen.frame.call import OR_OUTSIDE, Call, Gives, call_text
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.frame.header import about_extents
 from cpu.codegen.frame.remarks import about_scratch, about_team
-from cpu.codegen.program.functions import Definitions
+from cpu.codegen.program.definitions import Definitions
 from cpu.codegen.program.names import with_c_names
 from cpu.codegen.program.print import FIRST, ProgramPrinter
 from cpu.passes.forms import program_forms

@@ -15,7 +15,8 @@ from math import prod
 
 from cpu.codegen.indices import in_scratch
 from cpu.codegen.print import Printer
-from cpu.codegen.program.functions import BEFORE, COMPARED, INFIX, Definitions, c_name
+from cpu.codegen.program.definitions import Definitions
+from cpu.codegen.program.functions import BEFORE, COMPARED, INFIX, c_name
 from cpu.passes.program.lanes.instructions import literal
 from cpu.runtime.numbers import ELEMENTS
 from tiling.loops.buffer import Buffer

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from cpu.codegen import vector_functions
-from cpu.codegen.program.functions import ELEMENT, Definitions
+from cpu.codegen.program.definitions import Definitions
+from cpu.codegen.program.functions import ELEMENT
 from cpu.passes.program.lanes.instructions import (
     across,
     braided,
