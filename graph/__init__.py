@@ -4,8 +4,8 @@
 
 In reading order: `model/` (data) · `operators/` (a program for each) · `onnx/` (reads a file) · `plan` (all of it) ·
 `passes/` (decisions) · `layouts/` (channels) · `variant` (laid out) · `library/` (kernels, C text, files) · `trials`,
-`layout_trials`, `tuning` (in whole models) · `calls/` (the callable). Doors: the commands `compile` with its `check`,
-`run`, `conformance` with the tests of `official`; `exported`, `torch_backend`, `onnx_backend`.
+`layout_trials`, `tuning` (in whole models) · `calls/` (the callable). Doors: the commands `compile` with its `report`
+and `check`, `run`, `conformance` with the tests of `official`; `exported`, `torch_backend`, `onnx_backend`.
 """
 
 from typing import Any

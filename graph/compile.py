@@ -7,20 +7,19 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 from cpu.runtime.options import Parser
 from cpu.runtime.output import readers_may_leave, terminal, write
-from cpu.runtime.plural import memory, plural
 from graph.calls.compiled import CompiledModel, Explained
 from graph.calls.differences import apart
 from graph.calls.random_inputs import random_inputs
 from graph.library.kernels import by_dtype, products_of
 from graph.model.language import ModelError
 from graph.plan import ALGORITHMS, DEFAULT_BUDGET, Plan
+from graph.report import report
 from graph.variant import works_of
 from search.commands.ending import ending
 from search.commands.options import c_name, folder, seconds, whole
@@ -83,17 +82,7 @@ def told(options: argparse.Namespace) -> str:
     checked: float | str = "not made: --check compares the outputs with onnx's reference, which takes a while"
     if options.check or reference_work(graph.steps) <= CHECKED:
         checked = reference_error(plan.proto, plan.known, model)
-    facts = {
-        "name": model.name,
-        "inputs": {array.name: [array.dtype, *array.shape] for array in model.inputs},
-        "outputs": {array.name: [array.dtype, *array.shape] for array in model.outputs},
-        "kernels": len(model.explained),
-        "products": sum(each.product for each in model.explained),
-        "flops": sum(each.flops * each.turns for each in model.explained),
-        "weight_bytes": model.weight_bytes,
-        "arena_bytes": model.arena_bytes,
-        "arena_least": model.arena_least,
-        "tuned": sum(each.tuned for each in model.explained),
+    facts = _facts(model) | {
         "winograd": transformed,
         "error": error,
         "reference_error": None if isinstance(checked, str) else checked,
@@ -105,7 +94,23 @@ def told(options: argparse.Namespace) -> str:
         "steps": _steps(model) if options.explain or options.json else [],
         "emitted": [str(path) for path in written],
     }
-    return json.dumps(facts) if options.json else _report(facts)
+    return json.dumps(facts) if options.json else report(facts)
+
+
+def _facts(model: CompiledModel) -> dict[str, object]:
+    """The facts of a model that need no measurement."""
+    return {
+        "name": model.name,
+        "inputs": {array.name: [array.dtype, *array.shape] for array in model.inputs},
+        "outputs": {array.name: [array.dtype, *array.shape] for array in model.outputs},
+        "kernels": len(model.explained),
+        "products": sum(each.product for each in model.explained),
+        "flops": sum(each.flops * each.turns for each in model.explained),
+        "weight_bytes": model.weight_bytes,
+        "arena_bytes": model.arena_bytes,
+        "arena_least": model.arena_least,
+        "tuned": sum(each.tuned for each in model.explained),
+    }
 
 
 def median_seconds(model: CompiledModel) -> float:
@@ -135,72 +140,6 @@ def _error(model: CompiledModel, direct: CompiledModel) -> float:
     inputs = random_inputs(model, 0)
     pairs = zip(model(*inputs), direct(*inputs))
     return max((apart(y, z) for y, z in pairs if y.dtype.kind == "f"), default=0.0)
-
-
-def _report(facts: dict[str, object]) -> str:
-    lines = [f"model     {facts['name']}"]
-    for side in ("inputs", "outputs"):
-        arrays = facts[side]
-        assert isinstance(arrays, dict)
-        told_ = ", ".join(f"{name}: {dtype}[{', '.join(map(str, shape))}]" for name, (dtype, *shape) in arrays.items())
-        lines.append(f"{side:9} {told_ or 'none'}")
-    seconds_, flops, threads = facts["seconds"], facts["flops"], facts["threads"]
-    arena, least, weights = facts["arena_bytes"], facts["arena_least"], facts["weight_bytes"]
-    assert isinstance(seconds_, float) and isinstance(flops, int) and isinstance(threads, int)
-    assert isinstance(arena, int) and isinstance(least, int) and isinstance(weights, int)
-    products_, size = facts["products"], f"{flops / 1e9:.3g} GFLOP"
-    assert isinstance(products_, int)
-    among = (
-        f"{products_} of them {'a product' if products_ == 1 else 'products'} of {size}" if products_ else "no product"
-    )
-    lines.append(f"kernels   {facts['kernels']}, {among}")
-    lines.append(f"memory    {weights:,} bytes of weights, an arena of {arena:,} bytes; {least:,} live at once")
-    lines.append(f"compiled  in {facts['compile_seconds']:.1f} s")
-    rate = f": {flops / seconds_ / 1e9:.1f} GFLOP/s" if flops else ""
-    on = plural(threads, "threads") + " at most" * (threads > 1)
-    lines.append(f"time      {1e3 * seconds_:.3g} ms a call, median, {on}{rate}")
-    found = facts["reference_error"]
-    if found is None:
-        lines.append(f"check     {facts['unchecked']}")
-    else:
-        assert isinstance(found, float)
-        lines.append(f"check     outputs differ from those of onnx's reference by {found:.1e} of the largest number")
-    steps, emitted = facts["steps"], facts["emitted"]
-    assert isinstance(steps, list) and isinstance(emitted, list)
-    winograd = facts["winograd"]
-    assert isinstance(winograd, int)
-    if winograd:
-        lines.append(
-            f"winograd  in {plural(winograd, 'kernels')}; outputs differ from those of direct kernels by "
-            f"{facts['error']:.1e} of the largest number"
-        )
-    if steps:
-        whole_ = sum(step["seconds"] for step in steps) or 1.0
-        products = sum(step["seconds"] for step in steps if step["product"])
-        tuned = sum(step["seconds"] for step in steps if step["tuned"])
-        lines.append(
-            f"shares    {100 * products / whole_:.0f} % of the time in products, {100 * tuned / whole_:.0f} % in tuned "
-            "kernels"
-        )
-    if steps and facts["layouts"]:
-        lines.append(f"layouts   {facts['layouts']}")
-    for step in steps:
-        taken = step["seconds"]
-        speed = f", {step['flops'] * step['turns'] / taken / 1e9:.0f} GFLOP/s" if step["flops"] and taken else ""
-        speed += f", arrays of {memory(step['bytes'])}" + ", tuned" * step["tuned"]
-        speed += f", {step['turns']} times" * (step["turns"] > 1)
-        lines.append(
-            f"step      {1e3 * taken:.3f} ms, {100 * taken / whole_:.1f} %{speed}: {step['node']}: {step['work']}"
-        )
-        if step["scheme"]:
-            lines.append(f"          {step['scheme']}")
-        if step["layout"]:
-            lines.append(f"          layout: {step['layout']}")
-        if step["unfused"]:
-            lines.append(f"          nothing more is fused: {step['unfused']}")
-    if emitted:
-        lines.append(f"wrote     {plural(len(emitted), 'files')} into {Path(emitted[0]).parent}")
-    return "\n".join(lines)
 
 
 def once(option: str, pairs: Sequence[tuple[str, T]]) -> dict[str, T]:

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from graph.model.language import Loop, Slice
+from graph.model.language import Loop, Slice, Step
 from graph.model.node import Unsupported
 from graph.model.regions import region
 from graph.onnx.graphs import block, copy_step, inlined
@@ -80,23 +80,11 @@ def repeat(reading: Reading, loop: Iterations) -> None:
 def _looped(reading: Reading, loop: Iterations) -> None:
     """The iterations as a loop. Every state has memory, which an iteration reads and then writes."""
     scope, name = loop.scope, loop.name
-    given: dict[str, str] = {}
-    buffers = []
-    for (inside, initial), result in zip(loop.states, loop.results):
-        if initial not in reading.arrays:
-            raise Varying(
-                f"its state {inside} is {reading.told(initial)}: a loop that is written out may have such a state, and "
-                f"that takes a known number of iterations, of at most {MOST_UNROLLED}"
-            )
-        first = reading.arrays[initial]
-        given[inside] = result or f"{scope}.state.{inside}"
-        buffers.append(Array(given[inside], first.dtype, first.shape))
-    for (inside, array, backward), place in zip(loop.parts, range(len(loop.parts))):
-        whole = reading.arrays[array]
-        given[inside] = _sliced(reading, scope, f"{scope}.iteration.part{place}", whole, backward)
-    for buffer in buffers:
-        reading.arrays[buffer.name] = buffer
-    counter = ""
+    states = _states(reading, loop)
+    parts = _parts(reading, loop)
+    for state in states.values():
+        reading.arrays[state.name] = state
+    given, counter = {inside: state.name for inside, state in states.items()} | parts, ""
     if loop.counter:
         counter = given[loop.counter] = f"{scope}.iteration.number"
         reading.arrays[counter] = Array(counter, "s64", ())
@@ -104,31 +92,79 @@ def _looped(reading: Reading, loop: Iterations) -> None:
         given[loop.going] = f"{scope}.iteration.going"
         reading.know(given[loop.going], np.array(True))
     steps, found = block(reading, loop.body, f"{scope}.iteration.", f"{name}.body", given)
-    going, tail = "", []
-    initial_copies = [copy_step(name, initial, buffer.name) for (_, initial), buffer in zip(loop.states, buffers)]
+    buffers = tuple(states.values())
+    before = [copy_step(name, initial, buffer.name) for (_, initial), buffer in zip(loop.states, buffers)]
+    going, after = "", []
     if loop.ends:
         ended, *found = found
-        known = reading.constants.get(ended)
-        if loop.start or known is None or not known.reshape(-1)[0]:
+        if _may_end(reading, loop, ended):
             going = f"{scope}.going"
             reading.arrays[going] = Array(going, "bool", ())
-            start = loop.start or f"{scope}.iteration.going"
-            initial_copies.append(copy_step(name, start, going))
-            tail.append((ended, going))
-    stacks = []
-    for value, output, backward in zip(found[len(buffers) :], loop.stacked, loop.backward):
-        if not isinstance(loop.iterations, int) or going:
+            before.append(copy_step(name, loop.start or f"{scope}.iteration.going", going))
+            after.append((ended, going))
+    stacks, filled = _stacked(reading, loop, found[len(buffers) :], bool(going))
+    steps += filled
+    kept, next_states = _next_states(reading, loop, found, buffers)
+    steps += kept
+    steps += [copy_step(name, value, target) for value, target in (*after, *next_states)]
+    arrays = (*(buffer.name for buffer in buffers), *stacks, *([going] if going else []))
+    read = any(counter in step.inputs for step in steps)
+    work = Loop(scope, tuple(steps), loop.iterations, going, counter if read else "", arrays)
+    reading.steps += [*before, region(name, work)]
+
+
+def _states(reading: Reading, loop: Iterations) -> dict[str, Array]:
+    """The memory of each state, by the input of the body that reads it."""
+    states = {}
+    for (inside, initial), result in zip(loop.states, loop.results):
+        if initial not in reading.arrays:
+            raise Varying(
+                f"its state {inside} is {reading.told(initial)}: a loop that is written out may have such a state, and "
+                f"that takes a known number of iterations, of at most {MOST_UNROLLED}"
+            )
+        first = reading.arrays[initial]
+        states[inside] = Array(result or f"{loop.scope}.state.{inside}", first.dtype, first.shape)
+    return states
+
+
+def _parts(reading: Reading, loop: Iterations) -> dict[str, str]:
+    """The part of each split array that an iteration reads, by the input of the body."""
+    return {
+        inside: _sliced(reading, loop.scope, f"{loop.scope}.iteration.part{place}", reading.arrays[array], backward)
+        for place, (inside, array, backward) in enumerate(loop.parts)
+    }
+
+
+def _may_end(reading: Reading, loop: Iterations, ended: str) -> bool:
+    """Whether a condition may end the loop before its last iteration. ended: the condition that the body computes."""
+    known = reading.constants.get(ended)
+    return bool(loop.start) or known is None or not known.reshape(-1)[0]
+
+
+def _stacked(reading: Reading, loop: Iterations, values: list[str], ends: bool) -> tuple[list[str], list[Step]]:
+    """The stacked outputs, and the steps that write an iteration's row of each."""
+    stacks, steps = [], []
+    for value, output, backward in zip(values, loop.stacked, loop.backward):
+        if not isinstance(loop.iterations, int) or ends:
             raise Varying(
                 "how many iterations it makes is computed in the call, and an output has a row for each", (0, 1)
             )
         part = _tensor(reading, value)
-        stack = output or f"{scope}.stack.{value}"
+        stack = output or f"{loop.scope}.stack.{value}"
         reading.arrays[stack] = Array(stack, part.dtype, (loop.iterations, *part.shape))
-        target = _sliced(reading, scope, f"\0{stack}.part", reading.arrays[stack], backward)
-        steps.append(copy_step(name, value, target))
+        target = _sliced(reading, loop.scope, f"\0{stack}.part", reading.arrays[stack], backward)
+        steps.append(copy_step(loop.name, value, target))
         stacks.append(stack)
+    return stacks, steps
+
+
+def _next_states(
+    reading: Reading, loop: Iterations, values: list[str], buffers: tuple[Array, ...]
+) -> tuple[list[Step], list[tuple[str, str]]]:
+    """The steps that keep what another state is about to overwrite, and which array goes to which state then."""
     names = {buffer.name for buffer in buffers}
-    for value, buffer in zip(found, buffers):
+    steps, moves = [], []
+    for value, buffer in zip(values, buffers):
         if value not in reading.arrays:
             raise Varying(
                 f"a state is {reading.told(buffer.name)} before an iteration and {reading.told(value)} after it"
@@ -141,16 +177,12 @@ def _looped(reading: Reading, loop: Iterations) -> None:
         if root == buffer.name:
             continue
         if root in names:  # another state, which is written in this iteration too
-            kept = f"{scope}.iteration.kept.{buffer.name}"
+            kept = f"{loop.scope}.iteration.kept.{buffer.name}"
             reading.arrays[kept] = Array(kept, after.dtype, after.shape)
-            steps.append(copy_step(name, value, kept))
+            steps.append(copy_step(loop.name, value, kept))
             value = kept
-        tail.append((value, buffer.name))
-    steps += [copy_step(name, value, target) for value, target in tail]
-    kept_arrays = (*(buffer.name for buffer in buffers), *stacks, *([going] if going else []))
-    read = any(counter in step.inputs for step in steps)
-    work = Loop(scope, tuple(steps), loop.iterations, going, counter if read else "", kept_arrays)
-    reading.steps += [*initial_copies, region(name, work)]
+        moves.append((value, buffer.name))
+    return steps, moves
 
 
 def _written_out(reading: Reading, loop: Iterations) -> None:
