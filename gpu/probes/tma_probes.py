@@ -18,7 +18,7 @@ def tma_probes(words: np.ndarray, floats: np.ndarray) -> tuple[Probe, ...]:
     """Probes that make every call of tma.cuh at least once."""
     found = []
     for name, (tensor, *places) in LOADS.items():
-        call = name.removesuffix("_past")
+        call = name.removesuffix("_past").removesuffix("_overlapping")
         found.append(Probe(name, _load(call, places), words, words, 32, _SHARED, (tensor,)))
         body = _multicast(f"{call}_multicast", places)
         found.append(Probe(f"{name}_multicast", body, words, words, 32, _SHARED, (tensor,), 2))
@@ -64,13 +64,19 @@ _WINDOWS = Pixels((-1, -2), (0, -1), (2, 1), 32)
 #
 # A probe copies two boxes that leave the tensor, each of 32 rows of 128 bytes, and then writes out shared memory. The
 # probe with _multicast has two blocks; each copies one box to both blocks and writes out the box of the other.
-# copy_pixels_past has one image; one box begins in it and passes its end, the other begins behind it.
+# copy_pixels_past has one image; one box begins in it and passes its end, the other begins behind it. Of
+# copy_pixels_overlapping neighbours along a row have three quarters of their channels in common.
 LOADS = {
     "copy_box_2d": (_map((72, 56), (144,), (64, 32)), (-8, -3), (40, 40)),
     "copy_box_3d": (_map((40, 10, 10), (80, 800), (64, 8, 4)), (8, -1, 7), (-40, 5, -2)),
     "copy_box_4d": (_map(*_IMAGE, (64, 4, 4, 2)), (8, -1, 2, -1), (0, 3, -2, 3)),
     "copy_pixels": (_map(*_IMAGE, (64,), _WINDOWS), (0, 1, -2, 0, 0, 1), (8, -1, 0, 2, 2, 3)),
     "copy_pixels_past": (_map(*_ONE_IMAGE, (64,), _WINDOWS), (0, 3, 1, 0, 0, 1), (0, 1, -1, 3, 1, 1)),
+    "copy_pixels_overlapping": (
+        _map((64, 12, 5, 3), (32, 480, 2400), (64,), Pixels((0, 0), (0, -2), (1, 1), 32)),
+        (0, 3, 1, 0, 0, 2),
+        (0, 8, 2, 2, 0, 1),
+    ),
 }
 # Maps of f32 that are rounded to tf32, as a matrix and as an image, and where their two boxes begin.
 #

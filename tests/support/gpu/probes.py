@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from cpu.runtime.numbers import from_bits
 from gpu.codegen.pipeline.instructions import INSTRUCTIONS
@@ -127,7 +128,8 @@ def expected_boxes(name, words):
     """Each box of an image that zeros surround on all sides, as far as a box may lie outside, row by row."""
     tensor, *places = LOADS[name]
     shape, far = tensor.dims[::-1], (tensor.box if tensor.pixels is None else (64, 8, 8, 32))[::-1]
-    image = np.pad(words.view(np.uint16)[: np.prod(shape)].reshape(shape), [(f, f) for f in far])
+    points = as_strided(words.view(np.uint16), shape, (*tensor.strides[::-1], 2))
+    image = np.pad(points, [(f, f) for f in far])
     boxes = []
     for place in places:
         if tensor.pixels is None:
@@ -138,8 +140,8 @@ def expected_boxes(name, words):
         windows = [
             (n_at, h_at, w_at)
             for n_at in range(4 + far[0])
-            for h_at in range(pixels.lower[1], 5 + pixels.upper[1], pixels.steps[1])
-            for w_at in range(pixels.lower[0], 5 + pixels.upper[0], pixels.steps[0])
+            for h_at in range(pixels.lower[1], shape[1] + pixels.upper[1], pixels.steps[1])
+            for w_at in range(pixels.lower[0], shape[2] + pixels.upper[0], pixels.steps[0])
         ]
         first = windows.index((n, h, w))
         offsets = (far[0], far[1] + down, far[2] + right)
