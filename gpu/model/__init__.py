@@ -3,7 +3,8 @@
 Read in this order:
 
     devices  GPUs as data: limits and rates
-    space    the schedules to try: under 200 for each dtype, whatever the problem's size
+    schedules  under 200 for each dtype, whatever the problem
+    space    the schemes to try of a problem
     steps    what a step of a pipeline takes of a multiprocessor, and the end of a tile
     traffic  what a pipeline moves to and from the L2 and memory
     predict  the time of a scheme by the model, with its parts

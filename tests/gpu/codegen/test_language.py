@@ -8,7 +8,8 @@ from cpu.codegen.emit import emit as emit_c
 from gpu.codegen.pipeline.instructions import INSTRUCTIONS
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
-from gpu.model.space import limits, schedules, scheme_of
+from gpu.model.schedules import schedules
+from gpu.model.space import limits, scheme_of
 from microkernels.tile.isa import isa_named
 from tests.support.gpu.cases import check_on_twin, product_scheme
 from tiling.loops.lowering.show import show

@@ -9,7 +9,8 @@ from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES, device_named
 from gpu.model.predict import predict, rank
-from gpu.model.space import candidates, limits, schedules, scheme_of
+from gpu.model.schedules import schedules
+from gpu.model.space import candidates, limits, scheme_of
 from gpu.model.traffic import tiles_within
 from gpu.passes.warpgroups.kinds import has_clusters
 from tests.support.gpu.cases import check_on_twin, product_scheme

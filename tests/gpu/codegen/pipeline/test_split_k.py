@@ -10,7 +10,8 @@ from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.predict import rank
-from gpu.model.space import candidates, schedules, scheme_of
+from gpu.model.schedules import schedules
+from gpu.model.space import candidates, scheme_of
 from gpu.twin.launch import TwinError, run_on_twin
 from tests.support.gpu.cases import (
     SYNCHRONISATION,

@@ -13,7 +13,8 @@ from cpu.runtime.compiler.cache_folder import clear, entries
 from cpu.runtime.compiler.toolchain import CompileError
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.model.devices import DEVICES
-from gpu.model.space import candidates, limits, schedules, scheme_of
+from gpu.model.schedules import schedules
+from gpu.model.space import candidates, limits, scheme_of
 from gpu.probes.calibrate import probes
 from gpu.runtime.compiler.compile import compile_cubin
 from tests.support.gpu.cases import product_scheme
