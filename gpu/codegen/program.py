@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gpu.codegen.copies.tensor_map import TensorMap
-from tiling.rewrite.aligned import AlignedRows
+from tiling.rewrite.copied import Copied
 from tiling.scheme.scheme import Scheme
 
 
@@ -41,7 +41,7 @@ class Program:
     semaphores: int = field(default=0, kw_only=True)
     partial_sums: int = field(default=0, kw_only=True)
     elements: bool = field(default=False, kw_only=True)
-    copied: tuple[AlignedRows, ...] = field(default=(), kw_only=True)
+    copied: tuple[Copied, ...] = field(default=(), kw_only=True)
 
     @property
     def uses_tma(self) -> bool:

@@ -4,6 +4,7 @@ Read in this order:
 
     devices  GPUs as data: limits and rates
     schedules  under 200 for each dtype, whatever the problem
+    pixel_blocks  the blocks of pixels to try, where an image has few channels
     space    the schemes to try of a problem
     steps    what a step of a pipeline takes of a multiprocessor, and the end of a tile
     traffic  what a pipeline moves to and from the L2 and memory

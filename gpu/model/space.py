@@ -10,10 +10,12 @@ from gpu.codegen.pipeline.reading import NO_PRODUCT, is_product, pipeline_of
 from gpu.codegen.pipeline.stages import Pipeline
 from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS, blocks_for_registers
 from gpu.model.devices import Device
-from gpu.model.schedules import Schedule, schedules
+from gpu.model.pixel_blocks import pixel_blocks
+from gpu.model.schedules import CLUSTERS, Schedule, schedules
 from tiling.problem import Problem
+from tiling.rewrite.blocked import blocked
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import Matrix, SchemeError, Specifier, Stage, Tile, Unroll
+from tiling.scheme.specifiers import Matrix, PixelBlock, SchemeError, Specifier, Stage, Tile, Unroll
 
 # Tiles of rows, at most, that blocks take before the next tile of columns. Blocks that run at once then share both
 # inputs in the L2.
@@ -27,12 +29,15 @@ _LEAST_STEPS = 4
 _MOST_SPLIT_K = 32
 _WHOLE_DEPTH, _WHOLE_CLUSTER = 4, (1, 2)
 
+Reading = tuple[PixelBlock, ...]  # the blocks of pixels that an image is read in, or none
 
-def scheme_of(problem: Problem, schedule: Schedule, split_k: int = 1) -> Scheme:
+
+def scheme_of(problem: Problem, schedule: Schedule, split_k: int = 1, read: Reading = ()) -> Scheme:
     """The schedule applied to a problem, with the reduction split among at most `split_k` blocks.
 
     Raises SchemeError for an operator that is not a matrix product.
     """
+    given, problem = problem, blocked(problem, read[0].high, read[0].wide) if read else problem
     rows, columns, reduction = _axes(problem)
     worker, taps = "block", ""
     blocks: list[Specifier] = []
@@ -46,7 +51,7 @@ def scheme_of(problem: Problem, schedule: Schedule, split_k: int = 1) -> Scheme:
     shared = [Tile(dim, -(-count // each[dim]), worker) for dim, count in steps.items() if each[dim] < count]
     loops = [Tile(dim, count) for dim, count in each.items()]
     outer: list[Specifier] = [*shared, *_tiles(problem, schedule, worker), *blocks, Stage(problem.output.name), *loops]
-    return Scheme(problem, (*outer, *_step(problem, schedule, reduction)))
+    return Scheme(given, (*read, *outer, *_step(problem, schedule, reduction)))
 
 
 def _steps_each(steps: dict[str, int], split_k: int) -> dict[str, int]:
@@ -117,15 +122,24 @@ def candidates(problem: Problem, device: Device) -> tuple[Scheme, ...]:
             continue
         if _idle_blocks(problem, schedule):
             continue
-        whole = scheme_of(problem, schedule)
-        if limits(whole, device):
-            continue
-        scheme = _split(whole, schedule, device)
-        found[scheme.text] = scheme
+        for read in _readings(problem, schedule):
+            whole = scheme_of(problem, schedule, read=read)
+            if limits(whole, device):
+                continue
+            scheme = _split(whole, schedule, device, read)
+            found[scheme.text] = scheme
     return tuple(found.values())
 
 
-def _split(whole: Scheme, schedule: Schedule, device: Device) -> Scheme:
+def _readings(problem: Problem, schedule: Schedule) -> tuple[Reading, ...]:
+    """How the image is read, each time a scheme. With blocks of pixels, clusters of one block are enough."""
+    blocks = pixel_blocks(problem) if schedule.cluster else ()
+    if blocks and schedule.cluster != CLUSTERS[0]:
+        return ()
+    return tuple((block,) for block in blocks) or ((),)
+
+
+def _split(whole: Scheme, schedule: Schedule, device: Device, read: Reading) -> Scheme:
     """The schedule with as many blocks a tile as there are multiprocessors and steps for; `whole` if that is one."""
     pipeline = pipeline_of(whole)
     split_k = min(device.multiprocessors // pipeline.tiles, pipeline.steps // _LEAST_STEPS, _MOST_SPLIT_K)
@@ -134,7 +148,7 @@ def _split(whole: Scheme, schedule: Schedule, device: Device) -> Scheme:
     stays = schedule.cluster == _WHOLE_CLUSTER if schedule.cluster else schedule.depth == _WHOLE_DEPTH
     if split_k < 2 or stays:
         return whole
-    scheme = scheme_of(whole.problem, schedule, split_k)
+    scheme = scheme_of(whole.problem, schedule, split_k, read)
     return whole if limits(scheme, device) else scheme
 
 
@@ -143,7 +157,7 @@ def limits(scheme: Scheme, device: Device) -> str:
     try:
         pipeline = pipeline_of(scheme)
         if pipeline.tma:
-            check_windows(scheme.problem)
+            check_windows(pipeline.problem)
     except SchemeError as error:
         return str(error)
     if pipeline.asynchronous and not device.wgmma_flops:

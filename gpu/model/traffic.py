@@ -9,7 +9,6 @@ from gpu.codegen.pipeline.stages import Pipeline
 from gpu.model.devices import Device
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
-from tiling.rewrite.aligned import copies_of
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Tile
 
@@ -18,7 +17,7 @@ _SECTOR = 32  # bytes that the L2 sends at once
 
 def aligning_seconds(pipeline: Pipeline, device: Device, launch: float) -> float:
     """Seconds of the kernel that copies inputs which TMA cannot read where they lie: a launch, and the bytes moved."""
-    copies = copies_of(pipeline.problem) if pipeline.tma else ()
+    copies = pipeline.copies
     return launch + sum(copy.moved for copy in copies) / device.memory_bandwidth if copies else 0.0
 
 
@@ -62,7 +61,8 @@ def finishing_bytes(scheme: Scheme) -> int:
 def memory_bytes(pipeline: Pipeline, at_once: int, device: Device) -> float:
     """Bytes to and from memory: each input once if the L2 holds both, else what every wave reads again."""
     problem = pipeline.problem
-    a = problem.broadcast.elements * _share_read(problem)
+    overlapping = (copy.size for copy in pipeline.copies if copy.overlapping)
+    a = next(overlapping, problem.broadcast.elements * _share_read(problem))
     inputs = (a + problem.vector.elements) * pipeline.element_bytes
     finishing = finishing_bytes(pipeline.scheme)
     if inputs <= device.l2_bytes // 2:
@@ -90,7 +90,7 @@ def _sectors(pipeline: Pipeline, side: int) -> float:
     """How much more than its bytes the L2 sends of an input: a row of 128 bytes that begins within a sector lies in one
     sector more.
     """
-    if pipeline.tma and any(copy.array == side for copy in copies_of(pipeline.problem)):
+    if any(copy.array == side for copy in pipeline.copies):
         return 1.0  # the copy's rows begin at sectors
     within = 1 - pipeline.alignment(side, _SECTOR) / _SECTOR
     return 1 + within * _SECTOR / SWIZZLE

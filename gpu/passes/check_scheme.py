@@ -23,13 +23,14 @@ _WORKERS = (*_BLOCKS, *_THREADS)
 
 def check_scheme(scheme: Scheme) -> None:
     """Raises SchemeError, which names the specifier, where a scheme is no kernel of a GPU's blocks and threads."""
+    scheme = as_read(scheme)
     problem, output = scheme.problem, scheme.problem.output.name
     of_matrices = isinstance(scheme.specifiers[-1], Matrix)
     for s in scheme.specifiers:
         if isinstance(s, Stage) and s.depth > 1 and s.tensor == output:
             raise SchemeError(f"{s}: several stages are for inputs; use S({s.tensor})")
     if is_of_warpgroups(scheme):
-        check_warpgroup(as_read(scheme))
+        check_warpgroup(scheme)
     elif of_matrices:
         check_matrix(scheme)
     elif problem.dtype not in _MULTIPLIED:

@@ -9,7 +9,9 @@ Read in this order:
     flattened      a convolution with its pixels as one dim
     grouped        convolutions of few channels per group: several groups in one vector
     pointwise      pointwise convolutions of channels-first images as matrix products
+    copied         a copy of an input, as data
     aligned        inputs in rows that a copy engine finds
+    blocked        images of few channels in blocks of pixels
     copies/        the copies of x: which one a kernel makes, and each as loops
     winograd/      Winograd's algorithm for 3 x 3 convolutions of stride 1
 """

@@ -8,12 +8,15 @@ Hopper's copy engine finds rows that are a multiple of 16 bytes apart (`gpu.code
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
 from tiling.dtypes.products import DTYPE_BYTES
+from tiling.loops.index import variable
+from tiling.loops.language import Inside
 from tiling.problem import Problem
+from tiling.rewrite.copied import Copied
 from tiling.tensor import Tensor
 
 _CHUNK = 16  # bytes, at whose multiples rows begin
@@ -22,35 +25,8 @@ _ROW = 32
 _LARGEST_ACROSS = 2  # bytes of a number that wgmma reads across the sum
 
 
-@dataclass(frozen=True)
-class AlignedRows:
-    """A copy of input number `array`: `matrices` of `rows` x `elements`, with rows `pitch` elements apart.
-
-    `transposed`: the copy's rows are the input's columns. Then elements have 4 bytes.
-    """
-
-    array: int
-    name: str
-    matrices: int
-    rows: int
-    elements: int
-    pitch: int
-    element_bytes: int
-    transposed: bool
-
-    @property
-    def size(self) -> int:
-        """Elements of the copy, including the zeros behind its rows."""
-        return self.matrices * self.rows * self.pitch
-
-    @property
-    def moved(self) -> int:
-        """Bytes read and written."""
-        return self.matrices * self.rows * (self.elements + self.pitch) * self.element_bytes
-
-
 @lru_cache(maxsize=256)
-def copies_of(problem: Problem) -> tuple[AlignedRows, ...]:
+def copies_of(problem: Problem) -> tuple[Copied, ...]:
     """The copies that are made of the inputs of a product."""
     found = []
     for place, tensor in enumerate((problem.broadcast, problem.vector)):
@@ -58,14 +34,14 @@ def copies_of(problem: Problem) -> tuple[AlignedRows, ...]:
         *matrices, rows, elements = _along_the_sum(tensor, problem).shape
         if transposed or elements * number % _CHUNK:
             pitch = -(-elements * number // _ROW) * _ROW // number
-            found.append(AlignedRows(place, tensor.name, prod(matrices), rows, elements, pitch, number, transposed))
+            found.append(_rows(place, tensor.name, (prod(matrices), rows, elements), pitch, number, transposed))
     return tuple(found)
 
 
 @lru_cache(maxsize=256)
 def with_aligned_rows(problem: Problem) -> Problem:
     """The problem whose inputs are the copies."""
-    pitches = {copy.name: copy.pitch for copy in copies_of(problem)}
+    pitches = {copy.name: copy.shape[-1] for copy in copies_of(problem)}
 
     def copied(tensor: Tensor) -> Tensor:
         along = _along_the_sum(tensor, problem)
@@ -73,6 +49,23 @@ def with_aligned_rows(problem: Problem) -> Problem:
 
     tensors = tuple(copied(t) if t.role != "output" and t.name in pitches else t for t in problem.tensors)
     return replace(problem, tensors=tensors) if pitches else problem
+
+
+def _rows(array: int, name: str, sizes: tuple[int, int, int], pitch: int, element_bytes: int, across: bool) -> Copied:
+    """A copy of an input of so many matrices, rows and elements, with rows `pitch` elements apart.
+
+    across: the copy's rows are the input's columns.
+    """
+    matrices, rows, elements = sizes
+    given, made = {"row": rows, "column": elements}, {"row": rows, "column": pitch}
+    given = {axis: given[axis] for axis in (("column", "row") if across else ("row", "column"))}
+    if matrices > 1:
+        given, made = {"matrix": matrices} | given, {"matrix": matrices} | made
+    column = Inside(variable("column"), None, elements)
+    at = tuple(map(variable, given))
+    kind = "transposed copy" if across else "copy"
+    read = f"a {kind}, rows {pitch} elements apart"
+    return Copied(array, name, tuple(given.items()), tuple(made.items()), at, (column,), element_bytes, read)
 
 
 def _along_the_sum(tensor: Tensor, problem: Problem) -> Tensor:

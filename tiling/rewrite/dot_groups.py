@@ -39,7 +39,7 @@ from tiling.rewrite.parts import scheme_in_parts
 from tiling.scheme.counts import dot_groups_of_window, groups_of, tap_and_channel
 from tiling.scheme.rules import MATRIX_ROW_BYTES
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import DotGroup, Matrix, SchemeError, Specifiers, Stage, Vector
+from tiling.scheme.specifiers import DotGroup, Matrix, PixelBlock, SchemeError, Specifiers, Stage, Vector
 from tiling.tensor import Affine, Tensor, Window
 
 # Lanes of a vector of 64 bytes, which all instruction sets of narrow numbers have.
@@ -300,4 +300,7 @@ def scheme_from_dot_groups(problem: Problem, scheme: Scheme, dot: DotGroup | Non
 
 
 def _renamed(specifiers: Specifiers, old: str, new: str) -> Specifiers:
-    return tuple(replace(s, dim=new) if not isinstance(s, (Matrix, Stage)) and s.dim == old else s for s in specifiers)
+    return tuple(
+        replace(s, dim=new) if not isinstance(s, (Matrix, Stage, PixelBlock)) and s.dim == old else s
+        for s in specifiers
+    )

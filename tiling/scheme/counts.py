@@ -5,11 +5,14 @@ A unit is a vector for the dim of V, a dot group for the dim of D, else a point.
 
 from __future__ import annotations
 
+from math import prod
+
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import PIXELS, flat_pixels_of
+from tiling.arrays.pixel_blocks import blocked_extents
 from tiling.dtypes.products import LANE_BYTES
 from tiling.problem import Problem
-from tiling.scheme.specifiers import DotGroup, Lambda, Matrix, Specifiers, Tile, Unroll, Vector, dim_of
+from tiling.scheme.specifiers import DotGroup, Lambda, Matrix, PixelBlock, Specifiers, Tile, Unroll, Vector, dim_of
 
 
 def extents_of(problem: Problem, specifiers: Specifiers) -> dict[str, int]:
@@ -24,7 +27,9 @@ def extents_of(problem: Problem, specifiers: Specifiers) -> dict[str, int]:
 def _fused_extent(problem: Problem, specifiers: Specifiers, dims: str) -> int:
     if dims == PIXELS and not isinstance(specifiers[-1], Matrix):
         return flat_pixels_of(problem).points
-    return problem.extent(dims)
+    first = specifiers[0]
+    seen = blocked_extents(problem, first.high, first.wide) if isinstance(first, PixelBlock) else problem.extents
+    return prod(seen[dim] for dim in dims)
 
 
 def units_of(problem: Problem, specifiers: Specifiers) -> dict[str, int]:

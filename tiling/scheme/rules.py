@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tiling.arrays import pixel_blocks
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import FOUR_TILES, PIXELS, flat_pixels_of, lies_flat, unsupported_reason
 from tiling.dtypes.products import LANE_BYTES
@@ -13,6 +14,7 @@ from tiling.scheme.specifiers import (
     DotGroup,
     Lambda,
     Matrix,
+    PixelBlock,
     Rest,
     SchemeError,
     Specifier,
@@ -34,6 +36,7 @@ def check(problem: Problem, specifiers: Specifiers) -> None:
     """Checks every rule of the language, in the order in which a reader would."""
     if not specifiers:
         raise SchemeError("an empty scheme covers nothing")
+    _check_blocks(problem, specifiers)
     _check_fused(problem, specifiers)
     extents = extents_of(problem, specifiers)
     for s in specifiers:
@@ -42,6 +45,21 @@ def check(problem: Problem, specifiers: Specifiers) -> None:
     _check_lambda(specifiers)
     for dim, units in units_of(problem, specifiers).items():
         _check_covered(problem, specifiers, dim, units)
+
+
+def _check_blocks(problem: Problem, specifiers: Specifiers) -> None:
+    """Checks that blocks of pixels stand outermost, for tiles of clusters, and that the image has such."""
+    for place, s in enumerate(specifiers):
+        if not isinstance(s, PixelBlock):
+            continue
+        if place:
+            raise SchemeError(
+                f"{s}: everything reads blocks of pixels, so P stands outermost, and there is at most one"
+            )
+        if refused := pixel_blocks.unsupported_reason(problem, s.high, s.wide):
+            raise SchemeError(f"{s}: {refused}")
+        if not any(isinstance(t, Tile) and t.worker == "cluster" for t in specifiers):
+            raise SchemeError(f"{s}: Hopper's copy engine alone reads blocks of pixels: loop over clusters")
 
 
 def _check_covered(problem: Problem, specifiers: Specifiers, dim: str, have: int) -> None:

@@ -140,7 +140,22 @@ class Stage:
         return f"S({self.tensor})" if self.depth == 1 else f"S({self.tensor}, {self.depth})"
 
 
-Specifier = Rest | Tile | Lambda | Unroll | DotGroup | Vector | Matrix | Stage
+@dataclass(frozen=True)
+class PixelBlock:
+    """`P(2x8)`, outermost: everything inside reads a copy of x in blocks of 2 rows and 8 columns of pixels.
+
+    A block is one pixel with the channels of all. Blocks begin a stride apart, so dims count other points: those of
+    taps count blocks, and `c` counts the numbers of a block (`tiling.arrays.pixel_blocks`).
+    """
+
+    high: int
+    wide: int
+
+    def __str__(self) -> str:
+        return f"P({self.high}x{self.wide})"
+
+
+Specifier = PixelBlock | Rest | Tile | Lambda | Unroll | DotGroup | Vector | Matrix | Stage
 Specifiers = tuple[Specifier, ...]
 
 
@@ -150,5 +165,5 @@ def names_a_gpu(specifiers: Specifiers) -> bool:
 
 
 def dim_of(specifier: Specifier) -> str | None:
-    """The dim that a specifier stands on; None for M and S."""
-    return None if isinstance(specifier, (Matrix, Stage)) else specifier.dim
+    """The dim that a specifier stands on; None for M, S and P."""
+    return None if isinstance(specifier, (Matrix, Stage, PixelBlock)) else specifier.dim

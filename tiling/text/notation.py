@@ -17,6 +17,7 @@ from tiling.scheme.specifiers import (
     DotGroup,
     Lambda,
     Matrix,
+    PixelBlock,
     Rest,
     SchemeError,
     Specifier,
@@ -67,7 +68,7 @@ def _specifier(letter: str, inside: str, worker: str | None) -> Specifier:
     arguments = [part.strip() for part in inside.split(",")]
     # repr, since control characters would reach the terminal of whoever reads the message.
     text = f"{letter}({repr(inside[:60])[1:-1]})" + (f"@{worker[:20]}" if worker else "")
-    if letter != "M" and not re.fullmatch("[a-z]*", arguments[0]):
+    if letter not in "MP" and not re.fullmatch("[a-z]*", arguments[0]):
         raise SchemeError(f"{text}: {arguments[0][:40]!r} is not the name of a dim or tensor")
     if worker and letter != "T":
         raise SchemeError(f"{text}: only a tile loop T can be bound to workers")
@@ -105,12 +106,16 @@ def _specifier(letter: str, inside: str, worker: str | None) -> Specifier:
         if len(arguments) not in (1, 2) or not all(arguments):
             raise SchemeError(f"{text}: expected S(tensor) or S(tensor, depth)")
         return Stage(arguments[0], _number(text, arguments[1]) if len(arguments) == 2 else 1)
+    if letter == "P":
+        expect(1, "P(2x8)")
+        high, _, wide = arguments[0].partition("x")
+        return PixelBlock(_number(text, high.strip()), _number(text, wide.strip()))
     if letter == "M":
         expect(1, "M(shape)")
         if not re.fullmatch(r"([a-z]{1,4}[1-9][0-9]{0,4}){1,6}", arguments[0]):
             raise SchemeError(f"{text}: a matrix instruction is named like m16n8k16")
         return Matrix(arguments[0])
-    raise SchemeError(f"{text}: unknown specifier {letter!r}; known are R T L U D V M S")
+    raise SchemeError(f"{text}: unknown specifier {letter!r}; known are P R T L U D V M S")
 
 
 def _number(text: str, part: str) -> int:

@@ -19,9 +19,9 @@ from gpu.passes.order import copy_forms
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.kernel import Kernel
-from tiling.loops.language import Choose, For, Inside, Load, Number, Statement, Store
+from tiling.loops.language import Choose, For, Load, Number, Statement, Store
 from tiling.loops.rewrite import with_buffers
-from tiling.rewrite.aligned import AlignedRows
+from tiling.rewrite.copied import Axes, Copied
 
 _ROOM = "copied"
 _STORED = {2: "u16", 4: "f32"}  # what elements are copied as, by their bytes
@@ -31,8 +31,8 @@ def copier(program: Program) -> Program:
     """The program that makes the copies that `program` needs: input arrays in, the memory of all copies out."""
     copies = program.copied
     dtype = _STORED[copies[0].element_bytes]
-    given = tuple(_given(copy, dtype) for copy in copies)
-    made = tuple(_made(copy, dtype) for copy in copies)
+    given = tuple(_array(copy.name, copy.given, dtype) for copy in copies)
+    made = tuple(_array(f"{copy.name}_rows", copy.axes, dtype) for copy in copies)
     *_, (_, kernel) = copy_forms(Kernel((*given, *made), tuple(map(_copied, copies, given, made))))
     starts = (0, *accumulate(copy.size for copy in copies))
     body = kernel.body
@@ -44,7 +44,7 @@ def copier(program: Program) -> Program:
     symbol = f"{program.symbol}_rows"
     launch, lines = emit_launch(kernel, loop, symbol)
     named = " and ".join(copy.name for copy in copies)
-    heading = f"/* Copies {named} for {program.symbol}: rows of a multiple of 32 bytes, with zeros behind them. */"
+    heading = f"/* Copies {named} for {program.symbol}, which says how the copies lie. */"
     text = "\n".join([heading, *lines, ""])
     sizes = (launch.grid.offset, launch.threads, launch.shared_bytes)
     return Program(symbol, text, *sizes, len(kernel.arrays), elements=True)
@@ -55,21 +55,8 @@ def with_copier(program: Program) -> tuple[Program, ...]:
     return (program, copier(program)) if program.copied else (program,)
 
 
-def _given(copy: AlignedRows, dtype: str) -> Buffer:
-    """The input as it lies."""
-    sides = {"row": copy.rows, "column": copy.elements}
-    axes = ("column", "row") if copy.transposed else ("row", "column")
-    return _array(copy, copy.name, {axis: sides[axis] for axis in axes}, dtype)
-
-
-def _made(copy: AlignedRows, dtype: str) -> Buffer:
-    """The copy, with the zeros behind its rows."""
-    return _array(copy, f"{copy.name}_rows", {"row": copy.rows, "column": copy.pitch}, dtype)
-
-
-def _array(copy: AlignedRows, name: str, sides: dict[str, int], dtype: str) -> Buffer:
-    sides = {"matrix": copy.matrices, **sides} if copy.matrices > 1 else sides
-    return Buffer(name, tuple(sides.values()), tuple(sides), dtype)
+def _array(name: str, axes: Axes, dtype: str) -> Buffer:
+    return Buffer(name, tuple(extent for _, extent in axes), tuple(axis for axis, _ in axes), dtype)
 
 
 def _of_room(array: Buffer, start: int, at: tuple[Index, ...]) -> tuple[Index, ...]:
@@ -77,11 +64,10 @@ def _of_room(array: Buffer, start: int, at: tuple[Index, ...]) -> tuple[Index, .
     return (flat(array, at) + start,)
 
 
-def _copied(copy: AlignedRows, given: Buffer, made: Buffer) -> Statement:
+def _copied(copy: Copied, given: Buffer, made: Buffer) -> Statement:
     """The loops that make a copy."""
-    load = Load(given.name, tuple(map(variable, given.axes)))
-    value = Choose((Inside(variable("column"), None, copy.elements),), load, Number(0, given.dtype))
+    value = Choose(copy.within, Load(given.name, copy.at), Number(0, given.dtype))
     found: Statement = Store(made.name, tuple(map(variable, made.axes)), value)
-    for name, extent in reversed(tuple(zip(made.axes, made.shape))):
+    for name, extent in reversed(copy.axes):
         found = For(name, ZERO, constant(extent), 1, (found,))
     return found

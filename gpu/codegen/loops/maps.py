@@ -1,11 +1,12 @@
 """The tensor maps of the arrays of a kernel from which boxes are copied, or to which they are stored.
 
 boxed(body) -> names of arrays          those that a kernel takes as tensor maps
-tensor_maps(kernel) -> TensorMap, …
+tensor_maps(kernel, rounded, overlapping) -> TensorMap, …
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 
 from gpu.codegen.copies.tensor_map import Pixels, TensorMap
@@ -28,22 +29,25 @@ def boxed(body: Body) -> dict[str, CopyBox | StoreBox]:
     return found
 
 
-def tensor_maps(kernel: Kernel, rounded: str) -> tuple[TensorMap, ...]:
-    """The tensor maps of the arrays that have boxes. rounded: the dtype as which f32 arrive."""
+def tensor_maps(kernel: Kernel, rounded: str, overlapping: Mapping[str, tuple[int, ...]]) -> tuple[TensorMap, ...]:
+    """The tensor maps of the arrays that have boxes. rounded: the dtype as which f32 arrive. overlapping: how far apart
+    the points along each axis of an array lie, where they overlap.
+    """
     boxes = boxed(kernel.body)
     return tuple(
-        _map(place, array, boxes[array.name], rounded)
+        _map(place, array, boxes[array.name], rounded, overlapping.get(array.name))
         for place, array in enumerate(kernel.arrays)
         if array.name in boxes
     )
 
 
-def _map(place: int, array: Buffer, box: CopyBox | StoreBox, rounded: str) -> TensorMap:
+def _map(place: int, array: Buffer, box: CopyBox | StoreBox, rounded: str, steps: tuple[int, ...] | None) -> TensorMap:
     windows = box.windows if isinstance(box, CopyBox) else ()
     *shape, last = array.shape
     first = len(shape) - box.joined
     dims = (last, prod(shape[first:]), *reversed(shape[:first]))
-    strides = tuple(prod(dims[: axis + 1]) * WIDTH[array.dtype] for axis in range(len(dims) - 1))
+    strides = tuple(prod(dims[: axis + 1]) for axis in range(len(dims) - 1)) if steps is None else steps[-2::-1]
+    strides = tuple(step * WIDTH[array.dtype] for step in strides)
     dtype = rounded if isinstance(box, CopyBox) and box.function else array.dtype
     if not windows:
         return TensorMap(array.name, place, dtype, dims, strides, box.extents[::-1])

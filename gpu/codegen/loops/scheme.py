@@ -19,12 +19,11 @@ from gpu.passes.facts.workers import LAUNCHED, cluster_of, launches
 from gpu.passes.matrices.share_sums import COUNTS
 from gpu.passes.memory.allocate_shared import shared_bytes, step_bytes
 from gpu.passes.order import scheme_forms
-from gpu.passes.warpgroups.kinds import has_clusters, loads_points
+from gpu.passes.warpgroups.kinds import as_read, copied, loads_points
 from tiling.loops.language import Alloc
 from tiling.loops.lowering.show import show
 from tiling.loops.machines import CopyBox
 from tiling.loops.walk import walk
-from tiling.rewrite.aligned import AlignedRows, copies_of
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, SchemeError
 from tiling.text.symbol import symbol_of
@@ -55,17 +54,13 @@ def emit_scheme(scheme: Scheme) -> Source:
     sizes = (grid, launch.threads, launch.shared_bytes, 3 + len(others))
     source = Source(symbol, text, *sizes, scheme, elements=True, step_bytes=step_bytes(loop))
     if kernel.numbers:
-        source = replace(source, cluster=cluster_of(kernel), persistent=blocks, copied=_copied(scheme))
+        source = replace(source, cluster=cluster_of(kernel), persistent=blocks, copied=copied(scheme))
     left = sum(elements(s.buffer) for s in kernel.body if isinstance(s, Alloc))
     if any(isinstance(s, CopyBox) and s.windows for s in walk(loop.body)):
-        check_windows(problem)
-    maps = tensor_maps(kernel, problem.dtype)
+        check_windows(as_read(scheme).problem)
+    overlapping = {"XW"[copy.array]: copy.overlapping for copy in source.copied if copy.overlapping}
+    maps = tensor_maps(kernel, problem.dtype, overlapping)
     return replace(source, semaphores=sum(map(elements, counts)), partial_sums=left, maps=maps)
-
-
-def _copied(scheme: Scheme) -> tuple[AlignedRows, ...]:
-    """The copies of inputs that the kernel reads."""
-    return copies_of(scheme.problem) if has_clusters(scheme) else ()
 
 
 def _heading(scheme: Scheme, symbol: str) -> list[str]:
@@ -77,9 +72,8 @@ def _heading(scheme: Scheme, symbol: str) -> list[str]:
         f"{name} is {t.called}[{', '.join(map(str, t.indices))}] of {' x '.join(map(str, t.shape))}"
         for name, t in named
     ]
-    for copy in _copied(scheme):
-        kind = "transposed copy" if copy.transposed else "copy"
-        arrays.append(f"{'XW'[copy.array]} is read from a {kind}, rows {copy.pitch} elements apart: see {symbol}_rows")
+    for copy in copied(scheme):
+        arrays.append(f"{'XW'[copy.array]} is read from {copy.called}: see {symbol}_rows")
     return [
         f"/* {problem}, {problem.dtype}: written by Tilewright {VERSION}.",
         " *",

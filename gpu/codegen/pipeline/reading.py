@@ -10,7 +10,7 @@ from typing import TypeVar
 from gpu.codegen.pipeline.instructions import Instruction, instructions_for
 from gpu.codegen.pipeline.stages import Pipeline
 from gpu.passes.check_scheme import check_scheme
-from gpu.passes.warpgroups.kinds import has_clusters
+from gpu.passes.warpgroups.kinds import copied, has_clusters, in_blocks
 from tiling.arrays.access import access_of
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
@@ -43,6 +43,7 @@ ORDER = (
 @lru_cache(1024)  # a search asks several times for each of some 200 schemes
 def pipeline_of(scheme: Scheme) -> Pipeline:
     """Reads a scheme. Raises SchemeError, which names the specifier, where it has no kernel or is no GPU pipeline."""
+    copies, scheme = copied(scheme), in_blocks(scheme)
     problem = scheme.problem
     matrix = scheme.specifiers[-1]
     if not isinstance(matrix, Matrix):
@@ -75,7 +76,8 @@ def pipeline_of(scheme: Scheme) -> Pipeline:
     down, across, deep = (prod(u.factor for u in unrolls if u.factor is not None and u.dim == axis) for axis in axes)
     unrolled = (down, across, deep)
     steps = loops[0].trips * prod(tap.trips for tap in taps)
-    pipeline = Pipeline(scheme, instruction, axes, blocks, steps, stages[0].depth, warps, unrolled, parts, taps, takers)
+    sizes = (blocks, steps, stages[0].depth, warps, unrolled, parts, taps, takers)
+    pipeline = Pipeline(scheme, instruction, axes, *sizes, copies)
     if pipeline.asynchronous and not pipeline.tma and (pipeline.depth < 3 or instruction.truncates):
         raise SchemeError(f"{matrix}: a GPU pipeline of wgmma without clusters has 3 stages or more, of 16-bit numbers")
     _check_counts(pipeline)

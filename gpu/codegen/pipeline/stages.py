@@ -21,6 +21,7 @@ from gpu.passes.warpgroups.store_boxes import BOX_ROWS
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.rewrite.aligned import with_aligned_rows
+from tiling.rewrite.copied import Copied
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Tile
 from tiling.scheme.taskmap import TaskMap, spatial
@@ -39,7 +40,11 @@ _BOX_BYTES = BOX_ROWS * ROW_BYTES  # a box by which a warp stores its sums, in a
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A pipeline. Extents count points along the axes (rows, columns, depth) of the product."""
+    """A pipeline. Extents count points along the axes (rows, columns, depth) of the product.
+
+    scheme: that of the problem which reads blocks of pixels, where there are such. copies: what is made of
+    inputs before.
+    """
 
     scheme: Scheme
     instruction: Instruction
@@ -52,6 +57,7 @@ class Pipeline:
     parts: tuple[Tile, ...] = ()
     taps: tuple[Tile, ...] = ()
     takers: tuple[Tile, ...] = ()
+    copies: tuple[Copied, ...] = ()
 
     @property
     def problem(self) -> Problem:

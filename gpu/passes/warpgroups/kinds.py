@@ -2,7 +2,9 @@
 
     is_of_warpgroups(scheme) -> bool     whether it ends with one
     has_clusters(scheme) -> bool         whether clusters of blocks take its tiles in turns
+    in_blocks(scheme) -> Scheme          the scheme of what is read where the image is read in blocks of pixels
     as_read(scheme) -> Scheme            the scheme of what the copy engine reads
+    copied(scheme) -> (Copied, …)        the copies of inputs that it reads, which are made before
     threads_copy(scheme) -> bool         whether all threads copy its tiles, not a warp by boxes
     stores_boxes(scheme) -> bool         whether warps leave their sums in boxes that the copy engine stores
     residual_of(scheme) -> Tensor, None  what the copy engine brings to these boxes, z in `relu(y + b + z)`
@@ -24,9 +26,11 @@ from gpu.passes.facts.workers import WARP_SIZE, WARPS_OF_GROUP
 from gpu.passes.warpgroups.instructions import CHUNK_BYTES, ROWS
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
-from tiling.rewrite.aligned import with_aligned_rows
+from tiling.rewrite.aligned import copies_of, with_aligned_rows
+from tiling.rewrite.blocked import block_copies, blocked
+from tiling.rewrite.copied import Copied
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import Matrix, Specifier, Tile, Unroll
+from tiling.scheme.specifiers import Matrix, PixelBlock, Specifier, Tile, Unroll
 from tiling.tensor import Affine, Tensor
 
 
@@ -46,12 +50,31 @@ def blocks_of_cluster(scheme: Scheme) -> int:
     return prod(s.trips for s in scheme.specifiers if loops(s, "block"))
 
 
+def in_blocks(scheme: Scheme) -> Scheme:
+    """The scheme of the problem that reads blocks of pixels, where it names such; else the same."""
+    first, *rest = scheme.specifiers
+    if not isinstance(first, PixelBlock):
+        return scheme
+    return Scheme(blocked(scheme.problem, first.high, first.wide), tuple(rest))
+
+
 def as_read(scheme: Scheme) -> Scheme:
     """The scheme of the problem whose inputs are those that the copy engine reads: copies, where it has to be so."""
     if not (is_of_warpgroups(scheme) and has_clusters(scheme)):
         return scheme
+    scheme = in_blocks(scheme)
     problem = with_aligned_rows(scheme.problem)
     return scheme if problem == scheme.problem else replace(scheme, problem=problem)
+
+
+def copied(scheme: Scheme) -> tuple[Copied, ...]:
+    """The copies that a kernel reads in the place of inputs: rows that the copy engine finds, or blocks of pixels."""
+    if not has_clusters(scheme):
+        return ()
+    first = scheme.specifiers[0]
+    if isinstance(first, PixelBlock):
+        return block_copies(scheme.problem, first.high, first.wide)
+    return copies_of(scheme.problem)
 
 
 def threads_copy(scheme: Scheme) -> bool:

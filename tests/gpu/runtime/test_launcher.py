@@ -38,6 +38,8 @@ def source_of(case: str) -> Source:
         return emit_scheme(SPLIT)
     if case == "no matrix instruction":
         return emit_scheme(scheme_of("bf16, epilogue"))
+    if case == "blocks of pixels":
+        return emit_scheme(scheme_of("warpgroups, blocks of pixels"))
     if case == "a warp copies boxes":
         return emit_scheme(wgmma_scheme(fused(matmul(m=256, n=256, k=256, dtype="f16"), "relu(y + b)")))
     device, problem = {
@@ -58,6 +60,7 @@ CASES = (
     "TMA copies",
     "copied first",
     "pixels by TMA",
+    "blocks of pixels",
     "epilogue",
     "shared sums",
     "no matrix instruction",

@@ -9,13 +9,14 @@ from itertools import count
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 from cpu.reference.oracle import reference
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.program import Source
 from gpu.passes.facts.workers import cluster_of
-from gpu.passes.warpgroups.kinds import has_clusters
+from gpu.passes.warpgroups.kinds import copied
 from gpu.twin.launch import TwinError, run_on_twin
 from tests.support.gpu.cases import integers
 from tiling.epilogue import fused
@@ -24,7 +25,7 @@ from tiling.loops.kernel import Kernel
 from tiling.loops.meaning.memory import NUMPY
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.problem import Problem
-from tiling.rewrite.aligned import copies_of
+from tiling.rewrite.copied import Copied
 from tiling.scheme.scheme import Scheme
 from tiling.text.notation import parse
 
@@ -202,6 +203,11 @@ _WARPGROUPS = {
         conv2d(n=2, c=8, h=5, w=4, k=12, r=2, s=2, padding=1, stride=2, dtype="f16", filters="krsc"),
         "S(y) T(r,2) T(s,2) T(c,1) S(x, 2) S(w, 2) T(k,1)@warpgroup U(c,4) M(nhw64k64c16)",
     ),
+    "warpgroups, blocks of pixels": (
+        conv2d(n=1, c=3, h=6, w=7, k=136, r=5, s=5, padding=2, stride=2, dtype="f16", filters="krsc"),
+        "P(2x6) T(nhw,1)@cluster T(k,3)@cluster S(y) T(r,3) T(s,1) T(c,1) S(x, 2) S(w, 2) T(k,1)@warpgroup U(c,4) "
+        "M(nhw64k64c16)",
+    ),
     "warpgroups, threads gather across": (
         matmul(m=9, n=13, k=190, dtype="bf16", transpose_a=True),
         "S(c) T(k,3) S(a, 3) S(b, 3) T(m,1)@warpgroup U(k,4) M(m64n64k16)",
@@ -291,17 +297,33 @@ def unnoticed(scheme: Scheme, statements: str) -> tuple[int, list[str]]:
     return len(found), survivors
 
 
+def made_of(copy: Copied, given: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A copy of an input as a kernel reads it, an array of this shape."""
+    names = dict(zip((name for name, _ in copy.axes), np.indices(copy.shape)))
+    inside = np.ones(copy.shape, bool)
+    for test in copy.within:
+        at = test.index.at(names)
+        inside &= (at >= (0 if test.low is None else test.low)) & (at < (1 << 62 if test.high is None else test.high))
+    found = given.reshape([extent for _, extent in copy.given])
+    at = tuple(np.where(inside, index.at(names), 0) for index in copy.at)
+    made = np.where(inside, found[at], found.dtype.type(0))
+    if not copy.overlapping:
+        return made.reshape(shape)
+    steps = tuple(step * made.itemsize for step in copy.overlapping)
+    assert sum((extent - 1) * step for extent, step in zip(shape, copy.overlapping)) == made.size - 1
+    return as_strided(made, shape, steps).copy()
+
+
 def interpreted(scheme: Scheme, kernel: Kernel) -> np.ndarray:
     """What the interpreter makes of one form of a scheme's loops, with one cluster."""
     problem, given = scheme.problem, integers(scheme.problem)
     dtypes = [problem.dtype] * 2 + [problem.output_dtype] * len(problem.epilogue_arrays)
     names = ["X", "W", *(f"E_{array.name}" for array in problem.epilogue_arrays)]
-    kept = {buffer.name: buffer.dtype for buffer in kernel.arrays}
-    arrays = {name: to_bits(x, dtype).astype(NUMPY[kept[name]]) for name, x, dtype in zip(names, given, dtypes)}
-    for copy in copies_of(problem) if has_clusters(scheme) else ():
+    kept = {buffer.name: buffer for buffer in kernel.arrays}
+    arrays = {name: to_bits(x, dtype).astype(NUMPY[kept[name].dtype]) for name, x, dtype in zip(names, given, dtypes)}
+    for copy in copied(scheme):
         name = "XW"[copy.array]
-        rows = arrays[name].swapaxes(-1, -2) if copy.transposed else arrays[name]
-        arrays[name] = np.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(0, copy.pitch - copy.elements)])
+        arrays[name] = made_of(copy, arrays[name], kept[name].shape)
     y = np.zeros(problem.output.shape, NUMPY[problem.output_dtype])
     more = {b.name: np.zeros(b.shape, NUMPY[b.dtype]) for b in kernel.arrays if b.name not in (*arrays, "Y")}
     interpret(kernel, arrays | more | {"Y": y}, {name: cluster_of(kernel) for name, _ in kernel.numbers})

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tiling.loops.index import ZERO, Index, variable
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import DotGroup, Lambda, Matrix, Stage, Tile, Unroll, Vector
+from tiling.scheme.specifiers import DotGroup, Lambda, Matrix, PixelBlock, Stage, Tile, Unroll, Vector
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,8 @@ def _nodes(scheme: Scheme, position: int, chosen: dict[str, int]) -> tuple[Node,
     if isinstance(specifier, Stage):
         sums = specifier.tensor == scheme.problem.output.name
         return (Staged(specifier.tensor, specifier.depth, sums, _nodes(scheme, position + 1, chosen)),)
+    if isinstance(specifier, PixelBlock):  # it says what loops count, and is none
+        return _nodes(scheme, position + 1, chosen)
     dim = specifier.dim
     if isinstance(specifier, Lambda):
         loops, start = [], 0

@@ -54,7 +54,7 @@ def copies_of(program, first, second):
     run = Twin(copier(program)).launch(first, second, room)
     assert run.conflicts == 0
     return [
-        run.output[place].view(first.dtype).reshape(copy.rows, -1)
+        run.output[place].view(first.dtype).reshape(copy.shape)
         for copy, place in zip(program.copied, slices(program.copied))
     ]
 
