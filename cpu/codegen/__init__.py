@@ -7,7 +7,8 @@ Read in this order:
     indices   places of arrays and strides as C text
     cursors   cursors, which bring lines to L2, as C
     print     the last form of the loops as C, one line a statement
-    vector_functions  the C functions of vectors that epilogues and programs call
+    function_texts  the texts of C functions of vectors, for every instruction set
+    vector_functions  these functions for one, with those that only some have
     epilogue  the epilogue as a C function
     masks     the masks of a kernel: names, and what defines them
     definitions  what the text of a kernel calls beside its own functions
