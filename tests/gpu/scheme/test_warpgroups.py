@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from itertools import pairwise, product
-from math import prod
 
 import numpy as np
 import pytest
 
 from gpu.codegen.loops.scheme import emit_scheme
-from gpu.model.devices import DEVICES
-from gpu.model.loops import predict_loops
-from gpu.model.space import limits
 from gpu.passes.facts.workers import with_launches
 from gpu.passes.order import scheme_forms
-from gpu.passes.threads.move_registers import move_registers
-from gpu.passes.warpgroups.kinds import threads_copy
 from gpu.passes.warpgroups.share_copies import share_copies
-from gpu.runtime.compiler.compile import compile_cubin
-from gpu.twin.launch import TwinError
-from tests.support.gpu.cases import integers, product_scheme, tma_scheme, wgmma_scheme
-from tests.support.gpu.compiling import needs_nvrtc
-from tests.support.gpu.schemes import MOVING, WARPGROUPS, expected, interpreted, on_twin, scheme_of, survives, unnoticed
+from tests.support.gpu.cases import integers, tma_scheme, wgmma_scheme
+from tests.support.gpu.schemes import WARPGROUPS, expected, interpreted, on_twin, scheme_of, survives, unnoticed
 from tests.support.loops.passes import different
 from tests.support.programs.programs import lines
 from tiling.epilogue import fused
@@ -33,7 +23,6 @@ from tiling.loops.meaning.memory import Fault
 from tiling.loops.meaning.workers import Race
 from tiling.loops.walk import walk, with_blocks
 from tiling.operators import conv2d, matmul
-from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 
 RING = "warpgroups"
@@ -174,55 +163,6 @@ def _without(body, kind, number):
     return left(body), count
 
 
-def test_that_registers_move_changes_no_result():
-    text = "T(m,1)@cluster T(n,1)@cluster S(c) T(k,1) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) M(m64n64k16)"
-    scheme = parse(matmul(m=9, n=8, k=16, dtype="f16", transpose_b=True), text)
-    kernel = dict(scheme_forms(scheme))["store boxes"]
-    moved = move_registers(kernel)
-    assert moved != kernel
-    np.testing.assert_array_equal(interpreted(scheme, moved), expected(scheme.problem, *integers(scheme.problem)))
-
-
-@pytest.mark.parametrize("name", MOVING)
-def test_those_who_multiply_take_registers_of_those_who_copy(name):
-    scheme = scheme_of(name)
-    source = emit_scheme(scheme)
-    multiplying = prod(int(count) for count in re.findall(r"T\(m,(\d)\)@warpgroup", scheme.text))
-    assert source.threads == 128 * (multiplying + 1) and on_twin(scheme, source)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("give_registers(168, 40);", "", "for registers"),
-        ("give_registers(168, 40)", "give_registers(168, 48)", "for registers"),
-        ("take_registers(168, 232)", "take_registers(168, 240)", "for registers"),
-        ("give_registers(168, 40)", "give_registers(168, 44)", "44 is no multiple of 8"),
-        ("(168, ", "(176, ", "do not begin with 176 registers"),
-        ("give_registers", "if (warp < 9) give_registers", "not all threads of a warpgroup|for registers"),
-        ("take_registers", "if (member) take_registers", "not all threads of a warpgroup"),
-        ("take_registers(", "take_registers(168, 176); take_registers(", "were set before"),
-    ],
-)
-def test_mistakes_about_registers_are_found(old, new, said):
-    scheme = scheme_of(MOVING[1])
-    source = emit_scheme(scheme)
-    assert old in source.text
-    with pytest.raises(TwinError, match=said):
-        on_twin(scheme, replace(source, text=source.text.replace(old, new)))
-
-
-@pytest.mark.slow
-@needs_nvrtc
-def test_tiles_of_128_sums_spill_without_the_registers_of_others():
-    problem = matmul(m=4096, n=4096, k=4096, dtype="f16", transpose_b=True)
-    problem = fused(problem, "relu(y*scale + b[n] + z[m,n]*q[m,n])")
-    source = emit_scheme(tma_scheme(problem, groups=(2, 1), rows=2, columns=128, depth=4))
-    alone = re.sub(r".*_registers\(168, .*\n", "", source.text)
-    ours, other = (compile_cubin(replace(source, text=text), "sm_90a") for text in (source.text, alone))
-    assert (ours.registers, ours.spilled) == (168, 0) and other.spilled
-
-
 def test_only_the_barrier_behind_the_opening_is_one_of_all_blocks():
     kernel = dict(scheme_forms(scheme_of("warpgroups of clusters")))["place barriers"]
     more = with_launches(kernel, lambda launch: replace(launch, body=(*launch.body, Barrier("thread"))))
@@ -281,131 +221,6 @@ def test_other_mistakes_are_found(old, new):
     text = emit_scheme(scheme).text
     assert old in text
     assert not survives(scheme, text.replace(old, new))
-
-
-# Registers by NVRTC 13.0, the fewest of the pipeline whose threads copied these tiles.
-OF_PIPELINE = {64: 64, 128: 105, 256: 196}
-LARGE = [((2, 1), 1, 256, 4), ((2, 1), 2, 128, 3), ((1, 1), 1, 128, 3), ((2, 1), 1, 64, 6)]
-
-
-@needs_nvrtc
-@pytest.mark.parametrize("across", [False, True])
-@pytest.mark.parametrize("groups, rows, columns, depth", LARGE, ids=str)
-def test_no_kernel_takes_more_registers_than_the_pipeline_had(groups, rows, columns, depth, across):
-    """NVRTC also says where it would run products one after the other, which is an error."""
-    problem = matmul(m=4096, n=4096, k=4096, dtype="f16", transpose_a=across, transpose_b=not across)
-    scheme = wgmma_scheme(problem, groups=groups, rows=rows, columns=columns, depth=depth)
-    ours = compile_cubin(emit_scheme(scheme), "sm_90a")
-    assert ours.spilled == 0 and ours.registers <= OF_PIPELINE[rows * columns]
-
-
-@needs_nvrtc
-@pytest.mark.parametrize("groups, rows, columns, depth", LARGE, ids=str)
-def test_pixels_by_the_copy_engine_take_no_registers_of_those_who_multiply(groups, rows, columns, depth):
-    problem = conv2d(n=16, c=64, h=56, w=56, k=512, r=3, s=3, padding=1, dtype="f16", filters="krsc")
-    scheme = wgmma_scheme(problem, groups=groups, rows=rows, columns=columns, depth=depth, taps="rs")
-    ours = compile_cubin(emit_scheme(scheme), "sm_90a")
-    assert ours.spilled == 0 and ours.registers <= OF_PIPELINE[rows * columns]
-
-
-@pytest.mark.slow
-@needs_nvrtc
-@pytest.mark.parametrize("of", [wgmma_scheme, tma_scheme])
-def test_an_epilogue_compiles_without_spills(of):
-    problem = fused(matmul(m=4096, n=4096, k=4096, dtype="bf16"), "relu(y + bias[n]) + z[m,n]")
-    for groups, rows, columns, depth in LARGE:
-        scheme = of(problem, groups=groups, rows=rows, columns=columns, depth=depth)
-        assert compile_cubin(emit_scheme(scheme), "sm_90a").spilled == 0
-
-
-PRODUCT = matmul(m=128, n=128, k=256, dtype="f16", transpose_b=True)
-SHARED = matmul(m=128, n=128, k=384, dtype="f16", transpose_b=True)
-TEXT = "T(m,2)@block S(c) T(k,4) S(a, 3) S(b, 3) T(n,2)@warpgroup U(k,4) M(m64n64k16)"
-
-
-@pytest.mark.parametrize(
-    ("problem", "text", "words"),
-    [
-        (PRODUCT, TEXT.replace("S(a, 3) S(b, 3)", "S(a, 3) S(b, 2)"), "give both inputs the same"),
-        (PRODUCT, TEXT.replace("(a, 3)", "(a)").replace("(b, 3)", "(b)"), "the same 2 or more stages"),
-        (PRODUCT, TEXT.replace("T(k,4)", "T(k,8)").replace("U(k,4)", "U(k,2)"), r"use U\(k,4\)"),
-        (PRODUCT, TEXT.replace("T(n,2)@warpgroup", "T(n,2)@warp"), r"T@warpgroup is missing"),
-        (SHARED, "T(k,2)@block " + TEXT.replace("T(k,4)", "T(k,3)").replace(", 3)", ", 2)"), "threads copy these"),
-        (PRODUCT, TEXT.replace("T(k,4)", "T(k,2) T(k,2)"), r"T\(k,steps\) is missing"),
-        (
-            PRODUCT,
-            TEXT.replace("n64k16", "n32k16").replace("T(n,2)", "T(n,4)"),
-            "matrix instruction for f16 is m64n64k16",
-        ),
-        (
-            matmul(m=128, n=128, k=127, dtype="tf32", transpose_b=True),
-            TEXT.replace("k16", "k8"),
-            "wgmma cuts tf32 off",
-        ),
-        (matmul(m=128, n=128, k=128, dtype="tf32"), TEXT.replace("k16", "k8"), "only where b lies along k"),
-        (
-            conv2d(n=1, c=192, h=8, w=16, k=64, r=1, s=1, dtype="f16", filters="krsc"),
-            "T(nhw,2)@block S(y) T(rsc,3) S(x, 2) S(w, 2) T(k,1)@warpgroup U(rsc,4) M(nhw64k64rsc16)",
-            "threads copy these tiles",
-        ),
-        (
-            conv2d(n=1, c=12, h=8, w=16, k=64, r=1, s=2, dtype="f16", filters="krsc"),
-            "T(nhw,2)@block S(y) T(r,1) T(s,2) T(c,1) S(x, 3) S(w, 3) T(k,1)@warpgroup U(c,4) M(nhw64k64c16)",
-            "with all taps of a row",
-        ),
-        (
-            matmul(m=512, n=512, k=64, dtype="f16", transpose_b=True),
-            "S(c) T(k,1) S(a, 2) S(b, 2) T(m,8)@warpgroup T(n,8)@warpgroup U(k,4) M(m64n64k16)",
-            "these are 257 warps; a block has at most 32",
-        ),
-        (
-            matmul(m=512, n=64, k=64, dtype="f16", transpose_b=True),
-            "S(c) T(k,1) S(a, 2) S(b, 2) T(m,4)@warpgroup U(k,4) U(m,2) M(m64n64k16)",
-            "the copy engine takes 256",
-        ),
-        (
-            matmul(m=128, n=256, k=64, dtype="f16", transpose_b=True),
-            "S(c) T(k,1) S(a, 2) S(b, 2) T(m,1)@warpgroup U(k,4) U(m,2) M(m64n256k16)",
-            "256 sums a thread",
-        ),
-    ],
-)
-def test_what_warpgroups_cannot_run_is_refused(problem, text, words):
-    with pytest.raises(SchemeError, match=words):
-        list(scheme_forms(parse(problem, text)))
-
-
-def test_threads_copy_what_the_copy_engine_cannot():
-    for problem in (matmul(m=200, n=100, k=301, dtype="f16"), CONV):
-        scheme = wgmma_scheme(problem)
-        assert threads_copy(scheme)
-    assert not threads_copy(wgmma_scheme(matmul(m=200, n=104, k=304, dtype="f16")))
-
-
-def test_threads_that_copy_for_blocks_with_a_shared_sum_need_three_stages():
-    problem = matmul(m=128, n=64, k=512, dtype="f16", transpose_b=True)
-    text = wgmma_scheme(problem, depth=2).text.replace("T(k,8)", "T(k,4)")
-    with pytest.raises(SchemeError, match=r"S\(a, 2\): threads copy these tiles, .* use 3$"):
-        emit_scheme(parse(problem, f"T(k,2)@block {text}"))
-    three = parse(problem, f"T(k,2)@block {text.replace(', 2)', ', 3)')}")
-    assert on_twin(three, emit_scheme(three))
-
-
-def test_rings_of_two_stages_and_tf32_need_no_clusters():
-    """No pipeline reads them, as threads that copy neither round nor get far enough ahead."""
-    for dtype, depth in (("f16", 2), ("tf32", 3)):
-        scheme = wgmma_scheme(matmul(m=100, n=64, k=200, dtype=dtype, transpose_b=True), depth=depth)
-        assert limits(scheme, DEVICES["H200"])
-
-
-def test_the_model_knows_the_threads_and_the_rate_of_warpgroups():
-    """In tf32 no pipeline reads the scheme. A warp's instruction multiplies more slowly."""
-    problem = matmul(m=4096, n=4096, k=4096, dtype="tf32", transpose_b=True)
-    ours, theirs = wgmma_scheme(problem, columns=128), product_scheme(problem, unrolled=(4, 8, 2), depth=1)
-    of_groups, of_warps = (predict_loops(emit_scheme(scheme), DEVICES["H200"]) for scheme in (ours, theirs))
-    assert dict(of_groups.parts)["multiply-adds"] < dict(of_warps.parts)["multiply-adds"] and of_groups.resident == 1
-    with pytest.raises(ValueError, match="A100 has no wgmma"):
-        predict_loops(emit_scheme(ours), DEVICES["A100"])
 
 
 def test_passes_change_the_kernel_in_their_order():
