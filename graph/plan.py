@@ -65,9 +65,9 @@ def compile_model(
     model: a path of an ONNX file, or the result of `onnx.load` or `torch.export.export`. dims: sizes of dims that the
     model leaves open, by the name of the dim; by the name of an input, its whole shape, or the number of elements of a
     sequence. known: inputs with the same value at every call, which are then no inputs any more: arrays, lists of them
-    for sequences, None for an optional without an element. tune: "model" trusts the model of data movement, whatever
-    the budget; "measure" tries other kernels inside the model for about `budget` seconds. algorithm: "auto" takes
-    Winograd's where that is faster, with larger errors. name: what the C function is called, by default as the file.
+    for sequences, None for an optional without an element. tune: "model" trusts the model of data movement; "measure"
+    tries other kernels inside the model for about `budget` seconds. algorithm: "auto" takes Winograd's where that is
+    faster, with larger errors. name: what the C function is called, by default as the file.
 
     Raises ModelError for what cannot be compiled, ToolchainError without a C compiler, CacheError or StoreError where
     files cannot be kept.
@@ -101,6 +101,10 @@ class Plan:
         budget = self.budget
         if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not 0 < budget < inf:
             raise ModelError(f"budget={budget!r} must be a number of seconds above 0")
+        if self.tune == "model" and budget != DEFAULT_BUDGET:
+            raise ModelError(
+                f"budget={budget!r} means nothing to tune='model': leave it out, or give tune='measure' too"
+            )
         if isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 1:
             raise ModelError(f"threads={self.threads!r} must be a whole number of at least 1")
         if self.name is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tiling.dtypes.products import OUTPUT_DTYPE, dtype_of, output_dtype_of
 from tiling.problem import Problem, ProblemError
-from tiling.sliding import Side, along, outputs, padding_along, positive, sides
+from tiling.sliding import Side, along, flag, outputs, padding_along, positive, sides
 from tiling.tensor import Affine, Tensor
 from tiling.value import Apply, Array, Epilogue, Value
 
@@ -208,8 +208,8 @@ def matmul(
         dims = dims if extents["l"] == 1 else "l" + dims
         return Tensor(name, role, tuple(Affine(((d, 1),)) for d in dims), tuple(extents[d] for d in dims))
 
-    a = tensor("a", "broadcast", "km" if transpose_a else "mk")
-    b = tensor("b", "vector", "nk" if transpose_b else "kn")
+    a = tensor("a", "broadcast", "km" if flag("matmul", "transpose_a", transpose_a) else "mk")
+    b = tensor("b", "vector", "nk" if flag("matmul", "transpose_b", transpose_b) else "kn")
     dims = tuple((d, extents[d]) for d in ("mnk" if extents["l"] == 1 else "lmnk"))
     tensors = (a, b, tensor("c", "output", "mn"))
     return Problem("matmul", dims, ("k",), tensors, *_dtypes(dtype, output_dtype))

@@ -30,6 +30,13 @@ def positive(op: str, name: str, value: object) -> int:
     return found
 
 
+def flag(op: str, name: str, value: object) -> bool:
+    """`value` as a bool: True, False, 1 or 0, NumPy's too. A text such as "no" is an error."""
+    if isinstance(value, str) or str(value) not in ("True", "False", "1", "0"):
+        raise ProblemError(f"{op}: {name}={value!r:.40} must be True or False")
+    return bool(value)
+
+
 def along(op: str, name: str, value: object, axes: str) -> tuple[int, ...]:
     """The numbers of at least 1 along these axes: one for all, or one for each."""
     found = tuple(value) if isinstance(value, (tuple, list)) else (value,) * len(axes)

@@ -77,6 +77,8 @@ def as_path(folder: object) -> str:
     name = os.fspath(folder) if isinstance(folder, (str, os.PathLike)) else None
     if not isinstance(name, str):
         raise ExportError(f"{folder!r:.60} is not the name of a folder")
+    if "\0" in name:
+        raise ExportError(f"{name!r:.60} cannot be the name of a folder: it has a NUL in it")
     return name
 
 
@@ -85,8 +87,6 @@ def folder_of(folder: str | os.PathLike[str]) -> Path:
     name = as_path(folder)
     if not name:
         raise ExportError("the name of the folder to save into is empty: give one, or . for the current folder")
-    if "\0" in name:
-        raise ExportError(f"{name!r:.60} cannot be the name of a folder: it has a NUL in it")
     return Path(name)
 
 

@@ -160,6 +160,12 @@ class ProgramKernel:
         found = {a.name: like(library, y, ELEMENTS[a.dtype]) for y, a in zip(written, self.outputs)}
         return found if len(found) > 1 else next(iter(found.values()))
 
+    def pack(self, w: object) -> object:
+        """Raises ArgumentError: this kernel has no product of its own, whose weights would be packed."""
+        raise ArgumentError(
+            "no array of this program is packed, since all its loops follow from rules: pass the array itself"
+        )
+
     def empty(self) -> list[np.ndarray]:
         """Uninitialised outputs, with the largest runtime extents."""
         return _Arrays(self.inputs, self.outputs, ()).empty()

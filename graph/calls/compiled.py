@@ -233,8 +233,8 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
 
     A saved model is a program: load only what you trust. Warns where others may have written the folder.
     """
+    path = _folder(folder, "holds no saved model")
     try:
-        path = Path(folder)
         with _alone(path):
             whole = content(path / RECORD)
             record = json.loads(whole)
@@ -282,15 +282,20 @@ def seal(record: Mapping[str, Any]) -> str:
     return hashlib.sha256(told.encode()).hexdigest()
 
 
-def placed(place: str | os.PathLike[str], files: Mapping[str, bytes | memoryview]) -> tuple[Path, ...]:
-    """Writes a model's files, all or none. A run that is killed meanwhile leaves no record. Raises ModelError."""
+def _folder(place: object, why: str) -> Path:
+    """A folder that a user names. why: what cannot be done where none can have that name. Raises ModelError."""
     name = os.fspath(place) if isinstance(place, (str, os.PathLike)) else None
     if not isinstance(name, str):
         raise ModelError(f"{place!r:.60} is not the name of a folder")
     if not name or "\0" in name:
-        raise ModelError(f"{name!r:.60} cannot be written: no folder has such a name; give . for the current folder")
+        raise ModelError(f"{name!r:.60} {why}: no folder has such a name; give . for the current folder")
+    return Path(name)
+
+
+def placed(place: str | os.PathLike[str], files: Mapping[str, bytes | memoryview]) -> tuple[Path, ...]:
+    """Writes a model's files, all or none. A run that is killed meanwhile leaves no record. Raises ModelError."""
+    folder = _folder(place, "cannot be written")
     try:
-        folder = Path(name)
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".saving-", dir=folder) as private:
             for name, content in files.items():

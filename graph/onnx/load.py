@@ -21,6 +21,8 @@ def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
     """The model in a file, with external weights. Raises ModelError."""
     if not str(path):
         raise ModelError("the name of the model's file is empty: give the path of an ONNX file")
+    if "\0" in str(path):
+        raise ModelError(f"{str(path)!r:.60} cannot be the name of a file: it has a NUL in it")
     if stat.S_ISFIFO(mode := _mode(path)) or stat.S_ISCHR(mode):  # reading one might wait for ever
         raise ModelError(f"{path} is no regular file: give the path of an ONNX file")
     try:
@@ -32,7 +34,7 @@ def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
         return model
     except FileNotFoundError as error:
         of_model = error.filename and os.path.abspath(error.filename) != os.path.abspath(path)
-        raise ModelError(f"{path}: {error.filename} is missing" if of_model else f"{path} is missing") from None
+        raise ModelError(f"{path}: {error.filename} is missing" if of_model else f"there is no file {path}") from None
     except IsADirectoryError:
         raise ModelError(f"{path} is a folder: give the path of an ONNX file") from None
     except (OSError, onnx.checker.ValidationError) as error:

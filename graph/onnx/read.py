@@ -63,7 +63,12 @@ def read(
         if named is not None and not isinstance(named, Mapping):
             raise ModelError(f"{what} must be a dict by name, not a {type(named).__name__}")
     proto = without_functions(proto)
-    versions = _versions(proto)
+    versions, newest = _versions(proto), onnx.defs.onnx_opset_version()
+    if versions.get("ai.onnx", 0) > newest:
+        raise ModelError(
+            f"the model is of version {versions['ai.onnx']} of the operators, and onnx {onnx.__version__} knows them "
+            f"to version {newest}: install a newer onnx"
+        )
     proto = renewed(proto, lambda node: not unchanged(node, versions, OLDEST), OLDEST)
     versions = _versions(proto)
     if not proto.graph.output:

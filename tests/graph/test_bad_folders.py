@@ -100,6 +100,18 @@ def test_a_folder_that_cannot_be_written_stays_as_it_was(tiny, tmp_path, monkeyp
     assert load_model(tmp_path)(X, UNREAD)[1].tolist() == (-X).tolist()
 
 
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [
+        (None, "None is not the name of a folder"),
+        ("a\0b", r"'a\\x00b' holds no saved model: no folder has such a name"),
+    ],
+)
+def test_what_is_no_name_of_a_folder_is_not_loaded(folder, why):
+    with pytest.raises(ModelError, match=why):
+        load_model(folder)
+
+
 def test_a_pipe_in_a_models_folder_is_refused_and_not_waited_for(tmp_path):
     for path in compile_model(with_weight(), name="weighty").save(tmp_path / "saved"):
         kept = path.read_bytes()

@@ -4,6 +4,7 @@ import os
 import subprocess
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
@@ -159,6 +160,14 @@ def test_a_damaged_model_is_one_sentence(proto, why):
         compile_model(proto)
 
 
+def test_operators_newer_than_onnx_knows_are_refused():
+    newest = onnx.defs.onnx_opset_version()
+    relus = [node("Relu", ["x"], ["y"])]
+    assert compile_model(model(relus, {"x": [2, 3]}, ["y"], opset=newest))(X)[0].tolist() == np.maximum(X, 0).tolist()
+    with pytest.raises(ModelError, match=f"is of version {newest + 1} of .* to version {newest}: install a newer onnx"):
+        compile_model(model(relus, {"x": [2, 3]}, ["y"], opset=newest + 1))
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -167,6 +176,7 @@ def test_a_damaged_model_is_one_sentence(proto, why):
         ({"known": {"x": [[1], [1, 2]]}}, "known: x is no array"),
         ({"budget": float("nan")}, "budget=nan must be a number of seconds above 0"),
         ({"budget": "a minute"}, "budget='a minute' must be"),
+        ({"budget": 5}, "budget=5 means nothing to tune='model': leave it out, or give tune='measure' too"),
         ({"name": 3}, "3 is no name in C"),
         *[({"name": name}, f"'{name}' is taken") for name in ("lap", "steps", "arena", "zeros", "output_0", "example")],
     ],

@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from graph import ModelError, load_model
+from graph import ModelError, compile_model, load_model
 from tests.support.models.onnx_models import model, residual_network, whole
 
 node = helper.make_node
@@ -22,10 +22,12 @@ def test_files_that_are_no_models_are_one_sentence(tmp_path, capsys):
     none = tmp_path / "none.onnx"
     pipe = tmp_path / "pipe.onnx"
     os.mkfifo(pipe)
-    for path, why in ((broken, "is no"), (none, f"{none} is missing\n"), (pipe, "is no regular file")):
+    for path, why in ((broken, "is no"), (none, f"there is no file {none}\n"), (pipe, "is no regular file")):
         assert main([str(path)]) == 2
         told = capsys.readouterr().err
         assert why in told and told.count("\n") == 1 and told.count(str(path)) == 1
+    with pytest.raises(ModelError, match=r"^'a\\x00b' cannot be the name of a file: it has a NUL in it$"):
+        compile_model("a\0b")
     with pytest.raises(ModelError, match=r"holds no saved model: model\.json: No such file or directory$"):
         load_model(tmp_path)
     (tmp_path / "layer_example.c").touch()

@@ -127,6 +127,15 @@ def test_a_problem_that_cannot_be_computed_is_refused(change, named):
     assert named in str(raised.value)
 
 
+@pytest.mark.parametrize("which", ["transpose_a", "transpose_b"])
+def test_whether_a_product_is_transposed_is_true_or_false(which):
+    for value in ("no", "True", 2, None, []):
+        with pytest.raises(ProblemError, match=f"matmul: {which}=.* must be True or False"):
+            matmul(m=4, n=6, k=8, **{which: value})
+    for value in (True, 1, np.True_, np.int64(1)):
+        assert matmul(m=4, n=6, k=8, **{which: value}) == matmul(m=4, n=6, k=8, **{which: True})
+
+
 def test_a_group_is_a_dim_that_everything_moves_with():
     p = conv2d(c=12, h=9, w=9, k=20, r=3, s=3, groups=4, padding=1)
     assert p.extents == {"n": 1, "g": 4, "k": 5, "c": 3, "h": 9, "w": 9, "r": 3, "s": 3}

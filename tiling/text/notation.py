@@ -120,5 +120,5 @@ def _specifier(letter: str, inside: str, worker: str | None) -> Specifier:
 
 def _number(text: str, part: str) -> int:
     if not _NUMBER.match(part):
-        raise SchemeError(f"{text}: {part[:40]!r} is not a whole number")
+        raise SchemeError(f"{text}: {part[:40]!r} is not a whole number of at most 9 digits")
     return int(part)

@@ -31,6 +31,7 @@ DTYPE_KEYS = ("dtype", "out")
 LARGEST = 2**31 - 1  # the largest C int
 VOLUME_START = re.compile(r"(?:^|[,\s])[dq]\s*=")
 MATMUL_START = re.compile(r"(?:^|[,\s])m\s*=")
+CONVOLUTION_START = re.compile(r"(?:^|[,\s])c\s*=")
 
 
 def of_either_operator(text: str) -> Problem:

@@ -21,6 +21,7 @@ from tiling.rewrite.grouped import grouped2d
 from tiling.rewrite.pointwise import pointwise2d
 from tiling.text.descriptor import descriptor, is_descriptor
 from tiling.text.pairs import (
+    CONVOLUTION_START,
     DTYPE_KEYS,
     KEYS,
     MATMUL_KEYS,
@@ -101,6 +102,8 @@ def parse_matmul_shape(text: str, layout: str | None = None) -> Problem:
     shape, epilogue = _split(text)
     if _LAYER_START.match(shape):
         return fused(_layer(shape, "matmul"), epilogue)
+    if is_descriptor(shape) or (CONVOLUTION_START.search(shape) and not MATMUL_START.search(shape)):
+        raise ShapeError(f"{shape[:60]!r} is a convolution: give it to python -m search.conv or generate_conv")
     if "=" not in shape:
         raise _unreadable(shape, "a layer (gpt2:QKV) or key=value pairs (m=384,n=3072,k=768)")
     return fused(matmul_of(shape), epilogue)

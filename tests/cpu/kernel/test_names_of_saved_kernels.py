@@ -92,3 +92,8 @@ def test_a_folder_that_cannot_be_is_refused(folder, said, tmp_path, monkeypatch)
     with pytest.raises(ExportError, match=said):
         kernel_of(PROBLEM, TEXT, "portable").save(folder)
     assert not list(tmp_path.iterdir())
+
+
+def test_no_kernel_is_loaded_by_a_name_with_a_nul():
+    with pytest.raises(ExportError, match=r"'a\\x00b' cannot be the name of a folder: it has a NUL in it"):
+        load("a\0b")

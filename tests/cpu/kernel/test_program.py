@@ -102,6 +102,11 @@ def test_an_index_outside_is_an_error_and_reads_nothing(look_up, index):
         look_up(t=np.array([0, index, 1], np.int32), x=np.ones(5, np.float32))
 
 
+def test_a_program_without_weights_packs_nothing(add):
+    with pytest.raises(ArgumentError, match=r"no array of this program is packed, .*: pass the array itself"):
+        add.pack(np.ones(3, np.float32))
+
+
 def test_a_kernel_may_travel(add):
     again = pickle.loads(pickle.dumps(add))
     assert again(A, B).tolist() == [10, 11, 12]

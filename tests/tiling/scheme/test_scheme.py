@@ -46,6 +46,7 @@ GOOD = "T(h,10) T(w,5) S(y) T(c,8) T(r,3) T(s,3) U(w,2) U(k,2) V(k,16)"
         (GOOD.replace("T(h,10)", "L(h, 1x2) L(h, 1x5)"), "L(h, 1x2): dim h is composed twice"),
         (GOOD.replace("T(h,10)", "L(h, 1x10)").replace("U(w,2)", "U(h,λ) U(h,λ)"), "U(h,λ) inside, found 2"),
         (GOOD.replace("T(h,10)", "T(h,ten)"), "'ten' is not a whole number"),
+        (GOOD.replace("T(h,10)", "T(h,1234567890)"), "'1234567890' is not a whole number of at most 9 digits"),
         (GOOD.replace("T(h,10)", "T(h)"), "T(h): expected T(dim,iterations)"),
         (GOOD.replace("T(h,10)", "Q(h,10)"), "unknown specifier 'Q'"),
         (GOOD.replace("T(h,10)", "L(h, 10)"), "'10' is not COUNTxSIZE"),

@@ -130,6 +130,8 @@ def test_a_layer_with_changes():
         ("gpt2", "gpt2 is a suite: name one of its layers, as in gpt2:"),
         ("QKV", "cannot read the shape 'QKV': give a layer (gpt2:QKV) or key=value pairs"),
         ("resnet18:R2,n=2", "resnet18:R2 is a convolution"),
+        ("h=4,c=1,w=4,k=1", "'h=4,c=1,w=4,k=1' is a convolution: give it to python -m search.conv or generate_conv"),
+        ("mb1ic64ih56oc64kh3ph1", "is a convolution: give it to python -m search.conv"),
     ):
         with pytest.raises(ShapeError) as raised:
             parse_matmul_shape(text)
