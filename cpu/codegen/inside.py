@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cpu.codegen.arrays import types_of
 from cpu.codegen.definitions import definitions
 from cpu.codegen.epilogue import compares_with_zero
 from cpu.codegen.indices import strides
@@ -70,7 +71,8 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     *_, (_, kernel) = product_forms(facts, copy)
     problem = facts.scheme.problem
     masks = mask_names(kernel, problem.extents[problem.vector_dim] % isa.lanes)
-    printer = Printer(kernel, isa.vector_type, isa.word, _overlapping(problem, copy, facts), masks)
+    types = types_of(kernel, isa.word, _overlapping(problem, copy, facts))
+    printer = Printer(kernel, types, isa.vector_type, masks)
     return Inside(
         functions=printer.functions(),
         body=printer.body(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cpu.codegen.arrays import types_of
 from cpu.codegen.indices import local_strides
 from cpu.codegen.print import Printer
 from cpu.passes.facts import ProductFacts
@@ -15,4 +16,4 @@ def pack_lines(scheme: Scheme, facts: ProductFacts) -> list[str]:
     or (K,N).
     """
     *_, (_, loops) = packing_forms(facts, weight_groups_of(scheme))
-    return [*local_strides(loops), *Printer(loops).body()]
+    return [*local_strides(loops), *Printer(loops, types_of(loops)).body()]

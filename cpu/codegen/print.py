@@ -7,17 +7,16 @@ View                  const float *x_k = x + k * X_k;
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from textwrap import wrap
 
 from cpu.codegen import cursors
+from cpu.codegen.arrays import Types
 from cpu.codegen.indices import in_scratch, stepped
-from cpu.runtime.numbers import ELEMENTS
 from tiling.loops.buffer import Buffer
 from tiling.loops.c_text import number, test
-from tiling.loops.facts.writes import written
 from tiling.loops.index import Index
 from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
@@ -79,14 +78,12 @@ class PrintedFunction:
 class Printer:
     """Prints statements.
 
-    vector: the C type of a register. word: the C type of several numbers side by side in a lane. overlapping: the
-    arrays whose words share numbers. masks: the macro of each mask, by its lanes. attribute: what every function has.
+    vector: the C type of a register. masks: the macro of each mask, by its lanes. attribute: what every function has.
     """
 
     kernel: Kernel
+    types: Types
     vector: str = ""
-    word: str = ""
-    overlapping: Collection[str] = ()
     masks: Mapping[int, str] = field(default_factory=dict)
     attribute: str = ""
 
@@ -94,17 +91,6 @@ class Printer:
     def buffers(self) -> dict[str, Buffer]:
         """Every buffer by its name, those in the registers of functions too."""
         return {buffer.name: buffer for buffer in named_buffers(self.kernel)}
-
-    @cached_property
-    def types(self) -> dict[str, str]:
-        """The C type of an element of each buffer."""
-        types = {name: ELEMENTS[b.dtype].c if b.dtype in ELEMENTS else self.word for name, b in self.buffers.items()}
-        return types | dict.fromkeys(self.overlapping, ELEMENTS["u32"].c)
-
-    @cached_property
-    def written(self) -> set[str]:
-        """The arrays that the kernel writes to."""
-        return written(self.kernel)
 
     def functions(self) -> list[PrintedFunction]:
         """The functions that the kernel calls."""
@@ -114,7 +100,7 @@ class Printer:
         """One function, with a pointer for each view."""
         names = dict(function.views)
         alone = "restrict " * function.apart
-        parameters = [f"{self.pointer(array)}{alone}{view}" for view, array in function.views]
+        parameters = [f"{self.types.pointers[array]}{alone}{view}" for view, array in function.views]
         parameters += [f"long {name}" for name in function.numbers] + [f"int {name}" for name in function.flags]
         parameters += [cursors.PARAMETER] * bool(function.cursors)
         # While a tile runs, its cursors are in registers.
@@ -127,13 +113,6 @@ class Printer:
     def body(self) -> list[str]:
         """The lines of the kernel itself."""
         return self.lines(self.kernel.body, {name: name for name in self.buffers})
-
-    def pointer(self, array: str) -> str:
-        """The type of a pointer to an element of an array, which is constant where the kernel only reads it. Memory
-        that a worker has for itself never is.
-        """
-        changes = array in self.written or self.buffers[array].memory == "own"
-        return f"{self.types[array]} *" if changes else f"const {self.types[array]} *"
 
     def lines(self, body: Body, arrays: Mapping[str, str]) -> list[str]:
         """The lines of a block. arrays: the array that each name shows."""
@@ -171,7 +150,8 @@ class Printer:
             case Alloc(Buffer(name=name, shape=shape, memory="registers" | "stack")):
                 return [f"{self.vector} {name}{''.join(f'[{extent}]' for extent in shape[:-1])};"]
             case Alloc(Buffer(name=name), at) if at is not None:
-                return [f"{self.types[name]} *const {name} = ({self.types[name]} *){in_scratch(at)};"]
+                element = self.types.elements[name]
+                return [f"{element} *const {name} = ({element} *){in_scratch(at)};"]
             case SetFlag(name, holds):
                 return [f"{'int ' * holds}{name} = {int(holds)};"]
             case Let(name, None):
@@ -183,23 +163,21 @@ class Printer:
             case Decide(name, conditions):
                 return [f"const int {name} = {' && '.join(map(test, conditions))};"]
             case View(name, address):
-                pointer = self.pointer(arrays[address.buffer])
+                pointer = self.types.pointers[arrays[address.buffer]]
                 return [f"{pointer}{name} = {self.address(address, arrays)};"]
             case Seen(buffer, of, flag, otherwise):
-                pointer = self.pointer(buffer.name)
-                cast = "" if self.types[arrays[of]] == self.types[buffer.name] else f"({pointer})"
                 memory = f"({flag} ? {of} : {otherwise})" if flag else of
-                return [f"{pointer}const {buffer.name} = {cast}{memory};"]
+                cast = self.types.cast(arrays[of], buffer.name)
+                return [f"{self.types.pointers[buffer.name]}const {buffer.name} = {cast}{memory};"]
             case Move(view, at):
-                return [f"{view} += {self.address(Address(view, at), arrays).removeprefix(f'{view} + ')};"]
+                return [f"{view} += {self.further(Address(view, at), arrays)};"]
             case Prefetch(address, level, write):
                 return [f"__builtin_prefetch({self.address(address, arrays)}, {int(write)}, {_LOCALITY[level]});"]
             case Cursors():
                 return [cursors.BEGIN]
             case Aim(cursor, address, elements):
-                array = arrays[address.buffer]
-                place = self.address(address, arrays).removeprefix(f"{array} + ")
-                return cursors.aimed(cursor, array, "0" if place == array else place, number(elements))
+                first = self.further(address, arrays)
+                return cursors.aimed(cursor, arrays[address.buffer], first, number(elements))
             case Tiles():
                 return ["const struct shapes *shape = 0;"]
             case Shape(name):
@@ -266,8 +244,7 @@ class Printer:
         """One element of an array. An element of an array that a function has for itself is a vector."""
         if self.buffers[arrays[buffer]].memory in ("registers", "stack"):
             return buffer + "".join(f"[{number(index)}]" for index in at[:-1])
-        place = self.address(Address(buffer, at), arrays)
-        return f"{buffer}[{'0' if place == buffer else place.removeprefix(f'{buffer} + ')}]"
+        return f"{buffer}[{self.further(Address(buffer, at), arrays)}]"
 
     def address(self, address: Address, arrays: Mapping[str, str]) -> str:
         """A pointer and the strides that it moves by, or registers by their name."""
@@ -276,15 +253,23 @@ class Printer:
             return address.buffer
         if buffer.memory == "stack":
             return f"&{self.element(address.buffer, address.at, arrays)}"
-        terms = [stepped(index, buffer, axis) for axis, index in enumerate(address.at)]
-        return " + ".join([address.buffer, *(term for term in terms if term)])
+        return " + ".join([address.buffer, *self.steps(address, arrays)])
+
+    def further(self, address: Address, arrays: Mapping[str, str]) -> str:
+        """How many elements behind the first one of an array a place lies."""
+        return " + ".join(self.steps(address, arrays)) or "0"
+
+    def steps(self, address: Address, arrays: Mapping[str, str]) -> list[str]:
+        """How far each axis moves a pointer, where it does."""
+        buffer = self.buffers[arrays[address.buffer]]
+        terms = (stepped(index, buffer, axis) for axis, index in enumerate(address.at))
+        return [term for term in terms if term]
 
     def stride(self, buffer: str, at: tuple[Index, ...], arrays: Mapping[str, str]) -> str:
         """The bytes between two places of an array; for an array that a function has for itself, the bytes of a row."""
         if self.buffers[arrays[buffer]].memory == "stack":
             return f"sizeof *{buffer}"
-        step = self.address(Address(buffer, at), arrays).removeprefix(f"{buffer} + ")
-        return "0" if step == buffer else f"{step} * sizeof *{buffer}"
+        return " + ".join(f"{step} * sizeof *{buffer}" for step in self.steps(Address(buffer, at), arrays)) or "0"
 
 
 def indented(lines: Iterable[str]) -> list[str]:

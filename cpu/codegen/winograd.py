@@ -11,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from cpu.codegen.arrays import types_of
 from cpu.codegen.definitions import of_cursors, of_statements
 from cpu.codegen.epilogue import compares_with_zero, epilogue_text
 from cpu.codegen.frame.operands import operands
@@ -63,9 +64,9 @@ def facts(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> dict[str, 
     _check(winograd)
     *_, (_, kernel) = winograd_forms_of(winograd, isa, threads)
     c, k = (problem.extents[dim] % isa.lanes for dim in "ck")
-    printer = Printer(kernel, isa.vector_type, masks={c: "C_TAIL", k: TAIL})
+    printer = Printer(kernel, types_of(kernel), isa.vector_type, masks={c: "C_TAIL", k: TAIL})
     *_, (_, weights) = winograd_packing_forms_of(winograd, isa, threads)
-    packer = Printer(weights, "double", attribute=isa.any_cpu)
+    packer = Printer(weights, types_of(weights), "double", attribute=isa.any_cpu)
     epilogue = [epilogue_text(problem.epilogue, isa)] if problem.epilogue else []
     buffers_of = [f"{b.name}: {_BUFFERS[b.name]}" for b in buffers(kernel) if b.memory == "own"]
     scratch, arrays = kernel.scratch.bytes(threads).offset, bool(problem.epilogue_arrays)

@@ -105,7 +105,7 @@ static inline __m256 epilogue(__m256 y, __m256 e_b, __m256 zero)
  */
 
 /* 6 rows x 1 vectors, summed over k from 0 to 5. */
-static void tile0_6mx8n(float *x, const float *w, float *y)
+static void tile0_6mx8n(const float *x, const float *w, float *y)
 {
     __m256 acc_0_0 = _mm256_setzero_ps();
     __m256 acc_1_0 = _mm256_setzero_ps();
@@ -114,7 +114,7 @@ static void tile0_6mx8n(float *x, const float *w, float *y)
     __m256 acc_4_0 = _mm256_setzero_ps();
     __m256 acc_5_0 = _mm256_setzero_ps();
     for (long k = 0; k < 5; ++k) {
-        float *x_k = x + k * VP_k;
+        const float *x_k = x + k * VP_k;
         const float *w_k = w + 8 * k;
         const __m256 w_0 = _mm256_loadu_ps(w_k);
         { const __m256 x_0 = _mm256_broadcast_ss(x_k); acc_0_0 = _mm256_fmadd_ps(x_0, w_0, acc_0_0); }
@@ -560,7 +560,7 @@ static __attribute__((noinline)) void output_edge(float *m, float *y, const floa
 /* One product of a block: m = v u. */
 static void product(float *restrict v, const float *restrict u, float *restrict m)
 {
-    float *const VP = v;
+    const float *const VP = v;
     const float *const UP = u;
     float *const MP = m;
     for (long n = 0; n < 24; n += 8) {

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
+from cpu.codegen.arrays import types_of
 from cpu.codegen.emit import Source
 from cpu.codegen.frame.call import OR_OUTSIDE, Call, Gives, call_text
 from cpu.codegen.frame.frames import TEMPLATES
@@ -154,7 +155,7 @@ class _Whole:
         if not in_order(w):
             yield f"{number} *const laid = ({number} *){self.place(prod(w.split) * element.numpy.itemsize)};"
             loops = lay_out(w, source, "laid", parts.dtypes[1])
-            printer = Printer(loops)
+            printer = Printer(loops, types_of(loops))
             lines = [*printer.body(), f"{parts.product.symbol}_pack(laid, packed);"]
         yield "/* The weights, as the product reads them. */"
         if parts.threads > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from cpu.codegen.program.functions import (
+    BEFORE,
     COMPARED,
     ELEMENT,
     INFIX,
@@ -12,8 +13,10 @@ from cpu.codegen.program.functions import (
     LANE_BY_LANE,
     SHARED,
     c_name,
+    comparison,
     expression,
     scalar,
+    vector_type,
 )
 from microkernels.tile.forms import Isa
 from microkernels.tile.lanes import shuffle_definition
@@ -38,11 +41,10 @@ class Definitions:
 
     def vector(self, dtype: str) -> str:
         """The C type of a vector of a dtype."""
-        if dtype == "f32":
-            return self.isa.vector_type
-        name = "truths" if dtype == "bool" else f"{dtype}s"
-        size = self.isa.lanes * LANE[dtype]
-        self.add(("type", dtype), f"typedef {ELEMENT[dtype]} {name} __attribute__((vector_size({size})));")
+        name = vector_type(dtype, self.isa.vector_type)
+        if dtype != "f32":
+            size = self.isa.lanes * LANE[dtype]
+            self.add(("type", dtype), f"typedef {ELEMENT[dtype]} {name} __attribute__((vector_size({size})));")
         return name
 
     def constant(self, dtype: str) -> str:
@@ -78,6 +80,12 @@ class Definitions:
             case _:
                 self.access(function, *of)
 
+    def applied(self, function: str, dtype: str) -> None:
+        """Adds the definition of a function of vectors, if it is no operator of C."""
+        operator = function in INFIX or function in BEFORE or (function in COMPARED and LANE[dtype] == 4)
+        if not operator:
+            self.need(function, dtype)
+
     def need(self, function: str, dtype: str) -> str:
         """The C name of a function for arguments of this dtype. Adds its definition."""
         name = c_name(function, dtype)
@@ -105,10 +113,9 @@ class Definitions:
         return name
 
     def comparison(self, function: str, left: str, right: str, dtype: str) -> str:
-        """The function that compares lane by lane and gives truths."""
-        if LANE[dtype] == 4:
-            return f"({left} {COMPARED[function]} {right})"
-        return f"{self.need(function, dtype)}({left}, {right})"
+        """As the function of that name. Adds the definition of what it calls."""
+        self.applied(function, dtype)
+        return comparison(function, left, right, dtype)
 
     def choice(self, dtype: str) -> str:
         """The function that chooses lane by lane."""

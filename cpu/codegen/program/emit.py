@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from functools import reduce
 
 from cpu.codegen import vector_functions
+from cpu.codegen.arrays import types_of
 from cpu.codegen.frame.call import OR_OUTSIDE, Call, Gives, call_text
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.frame.header import about_extents
 from cpu.codegen.frame.remarks import about_scratch, about_team
-from cpu.codegen.program.definitions import Definitions
 from cpu.codegen.program.names import with_c_names
+from cpu.codegen.program.needed import definitions_of
 from cpu.codegen.program.print import FIRST, ProgramPrinter
 from cpu.passes.forms import program_forms
 from cpu.passes.order import VECTORS
@@ -95,10 +96,11 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
     symbol = symbol_of(program, isa, workers)
     taken = _masked_lanes(last)
     masks = {n: f"{FIRST}_{n}" for n in sorted(lanes.offset for lanes in taken if lanes.is_constant)}
-    definitions = Definitions(isa)
-    printer = ProgramPrinter(last, isa.vector_type, masks=masks, definitions=definitions)
+    definitions = definitions_of(last, isa)
+    types = types_of(last)
+    printer = ProgramPrinter(last, types, isa.vector_type, masks=masks)
     body = printer.lines(last.body, {name: name for name in printer.buffers})
-    parameters = tuple(f"{printer.pointer(b.name).replace('*', '*restrict ')}{b.name}" for b in last.arrays)
+    parameters = tuple(f"{types.pointers[b.name]}restrict {b.name}" for b in last.arrays)
     numbers = tuple(last.numbers)
     reports = any(invoke.instruction == OUTSIDE for invoke in _invokes(last))
     scratch = last.scratch.bytes(workers)

@@ -105,6 +105,18 @@ def c_name(function: str, dtype: str) -> str:
     return f"{function}_{dtype}"
 
 
+def vector_type(dtype: str, floats: str) -> str:
+    """The C type of a vector of a dtype. floats: that of f32."""
+    return {"f32": floats, "bool": "truths"}.get(dtype, f"{dtype}s")
+
+
+def comparison(function: str, left: str, right: str, dtype: str) -> str:
+    """What compares two vectors lane by lane and gives truths: an operator of C, or a call where lanes are wider."""
+    if LANE[dtype] == 4:
+        return f"({left} {COMPARED[function]} {right})"
+    return f"{c_name(function, dtype)}({left}, {right})"
+
+
 def expression(function: str, dtype: str) -> str:
     """The expression of vectors that a function is, with the names of what it compares and chooses by in braces."""
     return (EXPRESSION | {"f64": FLOAT_EXPRESSION, "u64": UNSIGNED_EXPRESSION}.get(dtype, {}))[function]

@@ -15,13 +15,12 @@ from math import prod
 
 from cpu.codegen.indices import in_scratch
 from cpu.codegen.print import Printer
-from cpu.codegen.program.definitions import Definitions
-from cpu.codegen.program.functions import BEFORE, COMPARED, INFIX, c_name
+from cpu.codegen.program.functions import BEFORE, COMPARED, INFIX, c_name, comparison, vector_type
 from cpu.passes.program.lanes.instructions import literal
 from cpu.runtime.numbers import ELEMENTS
 from tiling.loops.buffer import Buffer
 from tiling.loops.c_text import number
-from tiling.loops.facts.values import dtype_of
+from tiling.loops.facts.values import dtype_of, dtypes_of, telling
 from tiling.loops.index import LANE, Index, constant
 from tiling.loops.language import (
     LINE,
@@ -40,8 +39,8 @@ from tiling.loops.language import (
     Register,
     Statement,
     Store,
+    Value,
 )
-from tiling.loops.walk import walk
 
 _TIGHT = {"*": 4, "/": 4, "+": 3, "-": 3, "&": 2, "|": 1}
 FIRST = "FIRST"  # the macro of the first lanes of a vector, so many as a call has
@@ -49,15 +48,16 @@ FIRST = "FIRST"  # the macro of the first lanes of a vector, so many as a call h
 
 @dataclass(frozen=True)
 class ProgramPrinter(Printer):
-    """Prints the statements of a program's kernel. definitions: gets what the text needs."""
-
-    definitions: Definitions = None  # type: ignore[assignment]
+    """Prints the statements of a program's kernel."""
 
     @cached_property
     def dtypes(self) -> dict[str, str]:
         """The dtype of every buffer and register."""
-        found = {name: buffer.dtype for name, buffer in self.buffers.items()}
-        return found | {s.name: s.dtype for s in walk(self.kernel.body) if isinstance(s, Let)}
+        return dtypes_of(self.kernel)
+
+    def vector_of(self, dtype: str) -> str:
+        """The C type of a vector of a dtype."""
+        return vector_type(dtype, self.vector)
 
     def lines(self, body: Body, arrays: Mapping[str, str]) -> list[str]:
         """The lines of a block. A register and its first value are one line."""
@@ -70,7 +70,7 @@ class ProgramPrinter(Printer):
                 begun = statements[0] if statements else None
                 if _begins(statement.buffer, begun):
                     (line,) = self.statement(statements.pop(0), here)
-                    found.append(f"{self.definitions.vector(statement.buffer.dtype)} {line}")
+                    found.append(f"{self.vector_of(statement.buffer.dtype)} {line}")
                     continue
             found += self.statement(statement, here)
         return found
@@ -82,7 +82,7 @@ class ProgramPrinter(Printer):
                 return [self.array(buffer, at)]
             case Let(name, value, changes, dtype) if value is not None:
                 before = "" if changes else "const "
-                return [f"{before}{self.definitions.vector(dtype)} {name} = {self.operand(value, arrays)};"]
+                return [f"{before}{self.vector_of(dtype)} {name} = {self.operand(value, arrays)};"]
             case Read(name, value):
                 return [f"const long {name} = {self.operand(value, arrays)};"]
         return super().statement(statement, arrays)
@@ -90,7 +90,7 @@ class ProgramPrinter(Printer):
     def array(self, buffer: Buffer, at: Index | None) -> str:
         """The declaration of a buffer. at: its place in scratch memory."""
         if buffer.memory == "registers":
-            return f"{self.definitions.vector(buffer.dtype)} {buffer.name};"
+            return f"{self.vector_of(buffer.dtype)} {buffer.name};"
         element = ELEMENTS[buffer.dtype].c
         if buffer.memory == "stack":
             return f"{element} {buffer.name}[{prod(buffer.shape)}] __attribute__((aligned({LINE})));"
@@ -108,36 +108,36 @@ class ProgramPrinter(Printer):
                 return self.masks[lanes.offset] if lanes.is_constant else f"{FIRST}({number(lanes)})"
             case Apply(function, arguments):
                 return self.applied(function, arguments, arrays)
-            case Invoke(instruction):
-                self.definitions.called(*instruction.calls)
         return super().operand(operand, arrays)
 
-    def applied(self, function: str, arguments: tuple[Operand, ...], arrays: Mapping[str, str]) -> str:
+    def applied(self, function: str, arguments: tuple[Value, ...], arrays: Mapping[str, str]) -> str:
         """A function of vectors: an operator of C, or a call."""
-        dtype = dtype_of(arguments[1 if function == "where" else 0], self.dtypes)
+        dtype = dtype_of(telling(function, arguments), self.dtypes)
         given = [self.operand(argument, arrays) for argument in arguments]
         if function in BEFORE:
             return f"{BEFORE[function]}{given[0] if _is_one(arguments[0]) else f'({given[0]})'}"
         if function in COMPARED:
             left, right = given
-            return self.definitions.comparison(function, left, right, dtype)
+            return comparison(function, left, right, dtype)
         if function in INFIX:
             symbol = INFIX[function]
             left = given[0] if _binds(arguments[0]) >= _TIGHT[symbol] else f"({given[0]})"
             right = given[1] if _binds(arguments[1]) > _TIGHT[symbol] else f"({given[1]})"
             return f"{left} {symbol} {right}"
-        self.definitions.need(function, dtype)
         return f"{c_name(function, dtype)}({', '.join(given)})"
 
     def element(self, buffer: str, at: tuple[Index, ...], arrays: Mapping[str, str]) -> str:
         """A vector, one of its lanes, or an element of an array."""
         if self.buffers[buffer].memory == "registers":
             return buffer if at == (LANE,) else f"{buffer}[{number(at[0])}]"
-        place = self.address(Address(buffer, at), arrays)
-        return f"{buffer}[{'0' if place == buffer else place.removeprefix(f'{buffer} + ')}]"
+        return f"{buffer}[{self.further(Address(buffer, at), arrays)}]"
 
     def address(self, address: Address, arrays: Mapping[str, str]) -> str:
         """A pointer and the elements that it moves by."""
+        return " + ".join([address.buffer, *self.steps(address, arrays)])
+
+    def steps(self, address: Address, arrays: Mapping[str, str]) -> list[str]:
+        """How far each axis moves a pointer, where it does."""
         buffer = self.buffers[address.buffer]
         terms = []
         for index, name, stride in zip(address.at, buffer.axes, buffer.steps):
@@ -148,7 +148,7 @@ class ProgramPrinter(Printer):
                 text = f"({text})" if " + " in text or " - " in text else text
                 text = stride_name(buffer, name) if text == "1" else f"{text} * {stride_name(buffer, name)}"
             terms.append(text)
-        return " + ".join([address.buffer, *terms])
+        return terms
 
     def strides(self) -> list[tuple[str, str]]:
         """(name, elements) of the strides that addresses name, and that are always the same."""

@@ -12,7 +12,7 @@ from gpu.codegen.loops.launches import Launch, ProgramText
 from gpu.codegen.loops.maps import boxed
 from gpu.codegen.loops.names import with_cuda_names
 from gpu.codegen.loops.print import GpuPrinter, map_of
-from gpu.passes.facts.reading import dtypes_of, elements, touched
+from gpu.passes.facts.reading import elements, touched
 from gpu.passes.facts.workers import (
     BLOCK,
     LAUNCHED,
@@ -29,6 +29,7 @@ from gpu.passes.memory.allocate_shared import shared_bytes
 from gpu.passes.order import program_forms
 from gpu.passes.values.guard_gathers import REPORT
 from tiling.loops.buffer import Buffer
+from tiling.loops.facts.values import dtypes_of
 from tiling.loops.facts.writes import stored_to
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Do, For

@@ -17,7 +17,7 @@ from gpu.passes.facts.reading import WIDTH, flat
 from gpu.passes.facts.workers import MEMBER, THREAD, WARP, WARP_SIZE, WORKERS
 from tiling.loops.buffer import Buffer
 from tiling.loops.c_text import number, test
-from tiling.loops.facts.values import dtype_of
+from tiling.loops.facts.values import dtype_of, telling
 from tiling.loops.index import ZERO, Index, variable
 from tiling.loops.language import (
     Address,
@@ -251,7 +251,7 @@ class GpuPrinter:
                 tests = " && ".join(map(test, conditions))
                 return f"({tests} ? {self.value(chosen)} : {self.value(otherwise)})"
             case Apply(function, arguments):
-                dtype = dtype_of(arguments[1 if function == "where" else 0], self.dtypes)
+                dtype = dtype_of(telling(function, arguments), self.dtypes)
                 return applied(function, [self.value(argument) for argument in arguments], dtype)
         raise TypeError(f"{type(value).__name__} has no text in CUDA: a pass has to lower it")
 

@@ -10,7 +10,6 @@ from tiling.dtypes.formats import FORMATS
 from tiling.loops.buffer import Buffer
 from tiling.loops.facts.nests import most_trips
 from tiling.loops.index import Index, Range, applied, constant
-from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Address,
     Alloc,
@@ -31,7 +30,7 @@ from tiling.loops.language import (
 from tiling.loops.machines import MBARRIER, Await, AwaitParity, Copy, CopyBox, Take
 from tiling.loops.quotients import joined
 from tiling.loops.rewrite import operands_of, parts_of, places
-from tiling.loops.walk import buffers_of, inside, walk
+from tiling.loops.walk import inside, walk
 
 WIDTH = {name: each.bytes for name, each in FORMATS.items()} | {MBARRIER: 8}  # bytes of a number
 
@@ -40,12 +39,6 @@ def free_name(wanted: str, taken: Collection[str]) -> str:
     """A name for a new buffer that none has. An epilogue's arrays may be called b_once or z_pair."""
     others = (f"{wanted}_{number}" for number in count(2))
     return next(name for name in chain((wanted,), others) if name not in taken)
-
-
-def dtypes_of(kernel: Kernel) -> dict[str, str]:
-    """The dtype of every buffer and register."""
-    found = {name: buffer.dtype for name, buffer in buffers_of(kernel).items()}
-    return found | {s.name: s.dtype or "f32" for s in walk(kernel.body) if isinstance(s, Let)}
 
 
 def loads_of(statement: Statement) -> Iterator[Load]:

@@ -16,10 +16,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from gpu.passes.facts.reading import dtypes_of, loads_of, most_points
+from gpu.passes.facts.reading import loads_of, most_points
 from gpu.passes.facts.workers import A_WARP, BLOCKS, THREAD, THREADS_OF_BLOCK, WARP_SIZE, Team, of_each, teams_are_warps
 from gpu.passes.threads.bind_points import LONG, POINT, places_of, total
 from tiling.loops.facts.nests import chain, most_trips
+from tiling.loops.facts.values import dtypes_of
 from tiling.loops.index import ZERO, Range, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import (

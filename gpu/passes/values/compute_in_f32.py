@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.passes.facts.reading import dtypes_of
 from tiling.dtypes.formats import WIDENED
 from tiling.loops.buffer import Buffer
+from tiling.loops.facts.values import dtypes_of
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Apply, Load, Operand, Statement, Store
 from tiling.loops.rewrite import with_own_values

@@ -1,10 +1,12 @@
-"""The dtype of a value of the loop language, which follows from those of buffers and registers."""
+"""The dtypes of values of the loop language, which follow from those of buffers and registers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tiling.loops.language import Apply, Choose, Invoke, Load, Number, Operand, Position, Register
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import Apply, Choose, Invoke, Let, Load, Number, Operand, Position, Register, Value
+from tiling.loops.walk import buffers_of, walk
 
 _TRUTHS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"})
 
@@ -29,5 +31,16 @@ def dtype_of(value: Operand, dtypes: Mapping[str, str]) -> str:
                 return "f32"
             if function.startswith("as_"):
                 return function.removeprefix("as_")
-            return dtype_of(arguments[1 if function == "where" else 0], dtypes)
+            return dtype_of(telling(function, arguments), dtypes)
     raise TypeError(f"{type(value).__name__} has no dtype")
+
+
+def telling(function: str, arguments: tuple[Value, ...]) -> Value:
+    """The argument of a function whose dtype tells the function from others of that name."""
+    return arguments[1 if function == "where" else 0]
+
+
+def dtypes_of(kernel: Kernel) -> dict[str, str]:
+    """The dtype of every buffer and register."""
+    found = {name: buffer.dtype for name, buffer in buffers_of(kernel).items()}
+    return found | {s.name: s.dtype or "f32" for s in walk(kernel.body) if isinstance(s, Let)}

@@ -10,7 +10,7 @@ from cpu.passes.program.lanes.definitions import defined
 from cpu.passes.program.lanes.instructions import first_lanes, memory_of, positions, spread
 from microkernels.tile.forms import Isa
 from tiling.loops.buffer import Buffer
-from tiling.loops.facts.values import dtype_of
+from tiling.loops.facts.values import dtype_of, telling
 from tiling.loops.index import LANE, ZERO, Index, constant, variable
 from tiling.loops.language import (
     Address,
@@ -150,7 +150,7 @@ class Lanes:
 
     def applied(self, function: str, arguments: tuple[Value, ...]) -> Value:
         """A function of vectors, by others where C has no text for it."""
-        dtype = self.dtype(arguments[1 if function == "where" else 0])
+        dtype = self.dtype(telling(function, arguments))
         if function in ("max", "min"):
             # C tests whether the first is a number. The second is newer, or a number of the text: in a chain of maxima
             # the test need not wait for the last one.
