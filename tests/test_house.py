@@ -173,7 +173,7 @@ def test_the_language_needs_the_standard_library_only():
         for name in {x.partition(".")[0] for x in told(path).imported} - {"tiling"} - sys.stdlib_module_names
     }
     on_arrays = {
-        "workers",
+        "histories",
         "memory",
         "slices",
         "points",

@@ -1,6 +1,6 @@
 """What the memory that workers share knows of its bytes."""
 
-from tiling.loops.meaning.workers import Memory
+from tiling.loops.meaning.histories import Memory
 
 
 def history(memory: Memory) -> list:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import THREAD, Alloc, Move, Seen, View
 from tiling.loops.machines import Take
+from tiling.loops.meaning.histories import Memory, memory_of
 from tiling.loops.meaning.memory import NUMPY, Fault, undefined
-from tiling.loops.meaning.workers import Memory
 
 
 def _alloc(statement: Alloc, scope: Scope) -> None:
@@ -18,7 +18,7 @@ def _alloc(statement: Alloc, scope: Scope) -> None:
     shape = tuple(extent.at(scope.numbers) for extent in buffer.sizes)
     memory, first = None, 0
     if statement.at is not None:
-        memory, first = scope.workers.memory(buffer.memory == "shared"), statement.at.at(scope.numbers)
+        memory, first = memory_of(scope.workers, buffer.memory == "shared"), statement.at.at(scope.numbers)
     elif buffer.memory in ("global", "shared"):
         memory = Memory(scope.workers)
     made = undefined(buffer.name, shape, NUMPY[buffer.dtype], memory, first)

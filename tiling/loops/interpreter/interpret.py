@@ -61,12 +61,13 @@ from tiling.loops.language import (
 )
 from tiling.loops.machines import Beside, Fence, Shape, Tiles
 from tiling.loops.meaning.functions import FUNCTIONS
+from tiling.loops.meaning.histories import Memory
 from tiling.loops.meaning.instructions import Vectors, lanes_of
 from tiling.loops.meaning.memory import NUMPY, Fault, Given, by_lane, complete, read_only, undefined
 from tiling.loops.meaning.nests import ALONE
 from tiling.loops.meaning.prefetches import Prefetched, Prefetches
 from tiling.loops.meaning.slices import Operands
-from tiling.loops.meaning.workers import Memory, Workers
+from tiling.loops.meaning.workers import Workers
 from tiling.loops.walk import walk
 
 _NAMELESS = (Store, If, Do)  # these need no scope of their own

@@ -4,6 +4,7 @@ Read in this order:
 
     functions     what the functions of values mean
     workers       who is at work, and who has waited for whom
+    histories     who has touched which byte, and whether it is over
     memory        arrays whose every access is checked
     prefetches    which cache lines are prefetched
     slices        loops over lanes as slices of arrays

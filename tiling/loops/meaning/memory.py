@@ -14,7 +14,8 @@ import numpy as np
 from tiling.dtypes.formats import FORMATS
 from tiling.dtypes.products import DTYPE_BYTES, LANE_BYTES, WORD, word_of
 from tiling.loops.machines import MBARRIER
-from tiling.loops.meaning.workers import Memory, Place, Race
+from tiling.loops.meaning.histories import Memory
+from tiling.loops.meaning.workers import Place, Race
 
 Given = Any  # a NumPy scalar, or a vector of them
 Indices = tuple[np.ndarray, ...]  # of many elements: a vector for each dim

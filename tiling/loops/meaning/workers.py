@@ -1,4 +1,4 @@
-"""The workers of a kernel that runs: who is at work, who has waited for whom, and who has touched which byte since.
+"""The workers of a kernel that runs: who is at work, and who has waited for whom.
 
 Workers run one after the other here, or at once where that is the same, so results say nothing of their order. It is a
 `Race` where one of them writes what another one touches, unless a barrier of both stands in between, or both groups
@@ -8,12 +8,9 @@ no loop over threads are run by every thread of the group.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 Worker = tuple[tuple[str, int], ...]  # the kind and the number in each loop over workers
 Written = tuple[Worker, int]  # by whom, and after how many waits
@@ -23,8 +20,6 @@ Place = tuple[str, tuple[int, ...]]  # an array, and an index of it
 THREADS = ("core", "thread", "lane")  # kinds whose workers are single threads
 # Whose workers of a kind wait for each other.
 GROUPS = {"block": "cluster", "warp": "block", "thread": "block", "lane": "warp"}
-
-_FEW = 16  # bytes that Python notes in less time than NumPy
 
 
 def alone() -> None:
@@ -45,7 +40,7 @@ class Workers:
     now: Worker = ()  # who is at work; () where one worker does all
     waits: int = 0  # how often any group has waited, so that each wait has a number
     waited: dict[Worker, int] = field(default_factory=dict)  # the last wait of each group
-    placed: dict[Worker, Memory] = field(default_factory=dict)  # memory of each block and of the call
+    placed: dict[Worker, Any] = field(default_factory=dict)  # memory of each block and of the call (`histories`)
     # For each counter, the groups that took it, with the last wait of each before.
     taken: dict[Place, list[tuple[Worker, int]]] = field(default_factory=dict)
     # For each group, what was in `taken` when it took a counter itself.
@@ -81,15 +76,11 @@ class Workers:
         """The name of an mbarrier of this block, or of another one."""
         return self.block(rank), place
 
-    def memory(self, shared: bool) -> Memory:
-        """The memory in which a buffer has a place: the shared memory of this block, or the call's scratch memory."""
-        return self.placed.setdefault(self.block() if shared else (), Memory(self))
-
     def reach(self, rank: int, name: str) -> Any:
         """A buffer in the shared memory of the cluster's block of this rank. Raises Race where it may not be there."""
         block = self.block(rank)
         if (block, name) not in self.shared:
-            raise Race(f"{_named(self.now)} reaches for {name} of {_named(block)}, which has not begun")
+            raise Race(f"{named(self.now)} reaches for {name} of {named(block)}, which has not begun")
         if block != self.block():
             self.reached.setdefault(block, {})[self.now] = self.waits
         return self.shared[block, name]
@@ -100,7 +91,7 @@ class Workers:
             for other, waits in others.items():
                 if self.waited.get(cluster, 0) <= waits and not self._heard_in(block, other, waits):
                     raise Race(
-                        f"{_named(block)} may end before {_named(other)} reaches for its memory: no barrier after it, "
+                        f"{named(block)} may end before {named(other)} reaches for its memory: no barrier after it, "
                         "and nobody in the block waits for its arrival"
                     )
         self.reached.clear()
@@ -131,7 +122,7 @@ class Workers:
         if kind == "block" and len(self.now) > 1 and self.now[-1][0] == "block":
             self.meet()
         elif kind in dict(self.now):
-            raise Race(f"{_named(self.now)} waits for others of its kind inside a loop over them")
+            raise Race(f"{named(self.now)} waits for others of its kind inside a loop over them")
         elif self.now and self.now[-1][0] == GROUPS.get(kind):
             self.wait()
 
@@ -228,126 +219,5 @@ class Mbarrier:
             workers.hear(actions)
 
 
-@dataclass
-class Memory:
-    """Bytes that workers share. Many bytes have the same history, so each byte has two numbers: 0 stands for nobody."""
-
-    workers: Workers
-    written: array[int] = field(default_factory=lambda: array("i"))  # for each byte, which of `writes` was the last
-    read: array[int] = field(default_factory=lambda: array("i"))  # for each byte, which of `readers` have read it since
-    writes: list[Written] = field(default_factory=lambda: [((), 0)])
-    readers: list[dict[Worker, int]] = field(default_factory=lambda: [{}])
-    # From a number of `readers`, a further reader and its wait to the number of all of them together.
-    more: dict[tuple[int, Worker, int], int] = field(default_factory=dict)
-
-    def note_read(self, place: Place, first: int, size: int) -> None:
-        """The worker at work reads some bytes. Raises Race where another one has written them."""
-        self._reach(first + size)
-        if size > _FEW:
-            return self.note_reads(place, slice(first, first + size))
-        written, read, checked, before, after = self.written, self.read, 0, -1, 0
-        for byte in range(first, first + size):
-            if written[byte] != checked:
-                checked = written[byte]
-                self._require_written("reads", place, checked)
-            if read[byte] != before:
-                before = read[byte]
-                after = self._with_reader(before)
-            read[byte] = after
-
-    def note_write(self, place: Place, first: int, size: int) -> None:
-        """The worker at work writes some bytes. Raises Race where another one has touched them."""
-        self._reach(first + size)
-        if size > _FEW:
-            return self.note_writes(place, slice(first, first + size))
-        mine, written, read, checked, ordered = self._mine(place), self.written, self.read, 0, 0
-        for byte in range(first, first + size):
-            if written[byte] != checked:
-                checked = written[byte]
-                self._require_written("writes", place, checked)
-            if read[byte] != ordered:
-                ordered = read[byte]
-                self._require_read(place, ordered)
-            read[byte], written[byte] = 0, mine
-
-    def note_reads(self, place: Place, which: slice | np.ndarray) -> None:
-        """As `note_read`, of any bytes. Where it raises, nothing is noted."""
-        written, read = self._numbers(which)
-        for write in _different(written[which]):
-            self._require_written("reads", place, write)
-        before = read[which]
-        after = before.copy()
-        for readers in _different(before):
-            after[before == readers] = self._with_reader(readers)
-        read[which] = after
-
-    def note_writes(self, place: Place, which: slice | np.ndarray) -> None:
-        """As `note_write`, of any bytes. Where it raises, nothing is noted."""
-        mine = self._mine(place)
-        written, read = self._numbers(which)
-        for write in _different(written[which]):
-            self._require_written("writes", place, write)
-        for readers in _different(read[which]):
-            self._require_read(place, readers)
-        read[which], written[which] = 0, mine
-
-    def _numbers(self, which: slice | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The histories as NumPy sees them."""
-        self._reach(which.stop if isinstance(which, slice) else int(which.max(initial=-1)) + 1)
-        return np.frombuffer(self.written, np.int32), np.frombuffer(self.read, np.int32)
-
-    def _reach(self, end: int) -> None:
-        """There are histories of so many bytes. Anew, since NumPy may still see the old ones."""
-        if end > len(self.written):
-            more = array("i", bytes(4 * (end + len(self.written))))
-            self.written, self.read = self.written + more, self.read + more
-
-    def _mine(self, place: Place) -> int:
-        """The number of a write now. Raises Race where several threads make it."""
-        workers = self.workers
-        if workers.many:
-            raise Race(f"{_named(workers.now)}: every thread writes {_element(place)}")
-        if self.writes[-1] != (workers.now, workers.waits):
-            self.writes.append((workers.now, workers.waits))
-        return len(self.writes) - 1
-
-    def _with_reader(self, readers: int) -> int:
-        """Those readers, and the worker at work."""
-        worker, waits = self.workers.now, self.workers.waits
-        if self.readers[readers].get(worker) == waits:
-            return readers
-        found = self.more.get((readers, worker, waits))
-        if found is None:
-            found = self.more[readers, worker, waits] = len(self.readers)
-            self.readers.append({**self.readers[readers], worker: waits})
-        return found
-
-    def _require_written(self, does: str, place: Place, write: int) -> None:
-        """Raises Race where a write is not over."""
-        if write and not self.workers.ordered(*self.writes[write]):
-            raise self._race(does, place, self.writes[write][0], "written")
-
-    def _require_read(self, place: Place, readers: int) -> None:
-        """Raises Race where some may still read."""
-        for reader, waits in self.readers[readers].items():
-            if not self.workers.ordered(reader, waits):
-                raise self._race("writes", place, reader, "read")
-
-    def _race(self, does: str, place: Place, other: Worker, done: str) -> Race:
-        now = _named(self.workers.now)
-        return Race(f"{now} {does} {_element(place)}, which {_named(other)} has {done}: no barrier between")
-
-
-def _different(numbers: np.ndarray) -> set[int]:
-    """The numbers that occur: most stand beside equal ones."""
-    ends = np.flatnonzero(numbers[1:] != numbers[:-1])
-    return {*numbers[ends].tolist(), *numbers[-1:].tolist()}
-
-
-def _named(worker: Worker) -> str:
+def named(worker: Worker) -> str:
     return " ".join(f"{kind} {number}" for kind, number in worker)
-
-
-def _element(place: Place) -> str:
-    name, at = place
-    return f"{name}{list(at)}"

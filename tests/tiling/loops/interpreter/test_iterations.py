@@ -18,8 +18,9 @@ from tiling.loops.interpreter import interpret
 from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import Apply, Body, Choose, Condition, For, If, Inside, Load, Number, Position, Store, Value
 from tiling.loops.meaning.functions import FUNCTIONS
+from tiling.loops.meaning.histories import Memory
 from tiling.loops.meaning.memory import Fault, by_lane, complete, undefined
-from tiling.loops.meaning.workers import Memory, Race, Workers
+from tiling.loops.meaning.workers import Race, Workers
 
 ROW, COLUMN, DEEP = map(variable, "ijk")
 ACROSS, ALONG = Load("X", (ROW, DEEP)), Load("X", (ROW, COLUMN))

@@ -15,8 +15,9 @@ from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.interpreter import interpret
 from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import Apply, Choose, For, If, Inside, Instruction, Load, Number, Statement, Store, Value
+from tiling.loops.meaning.histories import Memory
 from tiling.loops.meaning.memory import NUMPY, Array, Fault, complete, undefined
-from tiling.loops.meaning.workers import Memory, Race, Workers
+from tiling.loops.meaning.workers import Race, Workers
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
 

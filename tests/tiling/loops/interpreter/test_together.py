@@ -44,8 +44,9 @@ from tiling.loops.language import (
     View,
 )
 from tiling.loops.machines import Await, Commit
+from tiling.loops.meaning.histories import Memory
 from tiling.loops.meaning.memory import Fault, complete
-from tiling.loops.meaning.workers import Mbarrier, Memory, Race, Workers
+from tiling.loops.meaning.workers import Mbarrier, Race, Workers
 
 THREADS = 12
 NONE, ONE, ROW = constant(0), constant(1), variable("row")
