@@ -180,6 +180,8 @@ def test_the_language_needs_the_standard_library_only():
         "asynchronous",
         "lanes",
         "iterations",
+        "each_thread",
+        "touched",
         "together",
         "interpret",
         "functions",

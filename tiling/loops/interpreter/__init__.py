@@ -9,6 +9,8 @@ Read in this order:
     roles         two roles of warps, side by side
     lanes         runs the lanes of a vector at once
     iterations    runs the iterations of a nest at once
+    each_thread   what names stand for in each of many threads
+    touched       the elements that they touch
     together      runs what all threads of a loop do at once
     interpret     runs loops
 """
