@@ -12,5 +12,6 @@ Read in this order:
     each_thread   what names stand for in each of many threads
     touched       the elements that they touch
     together      runs what all threads of a loop do at once
+    instructions  runs an instruction by its meaning
     interpret     runs loops
 """
