@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS
 
-ROW_BYTES = 128  # of a row of the tiles that wgmma reads and TMA copies
+ROW_BYTES = 128  # of a row of the tiles that wgmma reads and TMA copies, within which chunks are swizzled
+LARGEST_BOX = 256  # elements along each side of a box but its rows
 LARGEST_CLUSTER = 2  # blocks
 # Registers of a thread beside its sums, where a warp of its own copies and wgmma reads the tiles: NVRTC 13.0 takes 22
 # to 26, and up to 40 for shared sums and copied inputs.

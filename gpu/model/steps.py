@@ -5,10 +5,11 @@ from __future__ import annotations
 from math import ceil
 
 from gpu.codegen.pipeline.instructions import CHUNK
-from gpu.codegen.pipeline.stages import MOST_UNROLLED, SMALLEST_COPY, Pipeline
+from gpu.codegen.pipeline.stages import SMALLEST_COPY, Pipeline
 from gpu.limits.multiprocessor import WARP
 from gpu.model.devices import Device
 from gpu.model.traffic import finishing_bytes
+from gpu.passes.facts.registers import MOST_UNROLLED
 from gpu.passes.warpgroups.kinds import stores_boxes
 from tiling.dtypes.products import DTYPE_BYTES
 

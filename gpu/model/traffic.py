@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import ceil, prod
 
-from gpu.codegen.copies.tensor_map import SWIZZLE
 from gpu.codegen.pipeline.stages import Pipeline
+from gpu.limits.hopper import ROW_BYTES
 from gpu.model.devices import Device
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
@@ -93,7 +93,7 @@ def _sectors(pipeline: Pipeline, side: int) -> float:
     if any(copy.array == side for copy in pipeline.copies):
         return 1.0  # the copy's rows begin at sectors
     within = 1 - pipeline.alignment(side, _SECTOR) / _SECTOR
-    return 1 + within * _SECTOR / SWIZZLE
+    return 1 + within * _SECTOR / ROW_BYTES
 
 
 def _group(pipeline: Pipeline) -> int:

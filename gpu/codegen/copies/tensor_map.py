@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpu.limits.hopper import LARGEST_BOX, ROW_BYTES
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.scheme.specifiers import SchemeError
 
-SWIZZLE = 128  # bytes of a row of a box, within which chunks are permuted
-_LARGEST_BOX = 256  # elements along each dim
 _LARGEST_DIM = 1 << 31
 _LARGEST_STEP = 8
 # Pixels from the first tap of a window to the last. For each dim of an image the instruction's offset has 8 bits.
@@ -73,10 +72,10 @@ class TensorMap:
             )
         if not all(0 < dim <= _LARGEST_DIM for dim in self.dims):
             raise TensorMapError(f"{self.name}: a tensor of {self.dims} is too large for TMA copies")
-        if not all(0 < size <= _LARGEST_BOX for size in self.rows) or self.box[0] * element != SWIZZLE:
+        if not all(0 < size <= LARGEST_BOX for size in self.rows) or self.box[0] * element != ROW_BYTES:
             raise TensorMapError(
-                f"{self.name}: boxes of {self.box} cannot be copied by TMA: rows are {SWIZZLE // element} elements, "
-                f"and no other side is longer than {_LARGEST_BOX}"
+                f"{self.name}: boxes of {self.box} cannot be copied by TMA: rows are {ROW_BYTES // element} elements, "
+                f"and no other side is longer than {LARGEST_BOX}"
             )
         if self.pixels:
             _check_pixels(self.name, self.pixels)

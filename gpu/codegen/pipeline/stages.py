@@ -14,6 +14,7 @@ from math import gcd, prod
 from gpu.codegen.pipeline.instructions import CHUNK, Instruction
 from gpu.limits.hopper import LOAD_REGISTERS, OTHER_REGISTERS, ROW_BYTES, registers_at_launch
 from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS, WARP, blocks_at_once
+from gpu.passes.facts.registers import GATHERING, MOST_UNROLLED, OTHERS, PLACE
 from gpu.passes.facts.workers import WARPS_OF_GROUP
 from gpu.passes.rows.place_rows import ALIGNED
 from gpu.passes.warpgroups.kinds import loads_points, moves_registers, residual_of, stores_boxes
@@ -27,13 +28,7 @@ from tiling.scheme.specifiers import Tile
 from tiling.scheme.taskmap import TaskMap, spatial
 from tiling.tensor import Affine, Tensor
 
-# What a thread needs besides sums and fragments: addresses, predicates, loop counters. ptxas has the last word.
-_OTHER_REGISTERS = 48
 SMALLEST_COPY = 4  # bytes that a cp.async copies
-# Registers for chunks that a thread gathers where it would need smaller copies (`gpu.passes.matrices.gather_rows`).
-_GATHER_REGISTERS = 40
-MOST_UNROLLED = 8  # copies of one input by a thread in a step
-_PIXEL_REGISTERS = 2  # for the place of the pixel of each of these copies in a convolution; from ptxas's counts
 _SPLIT_K_REGISTERS = 80  # for partial sums that are loaded from other blocks, several at a time
 _BOX_BYTES = BOX_ROWS * ROW_BYTES  # a box by which a warp stores its sums, in a TMA pipeline
 
@@ -219,9 +214,9 @@ class Pipeline:
         """Registers that a thread needs if it holds the fragments of `parts` parts."""
         rows, columns, _ = self.unrolled
         held = 0 if self.asynchronous else parts * (4 * rows + 2 * columns)
-        held += _GATHER_REGISTERS if self.gathers else self._pixel_registers
+        held += GATHERING if self.gathers else self._pixel_registers
         added = _SPLIT_K_REGISTERS if self.split_k > 1 else 0
-        return -(-(self.accumulators + max(held, added) + _OTHER_REGISTERS) // 8) * 8
+        return -(-(self.accumulators + max(held, added) + OTHERS) // 8) * 8
 
     @property
     def _pixel_registers(self) -> int:
@@ -229,7 +224,7 @@ class Pipeline:
         if not self.problem.windows or self.asynchronous:
             return 0
         units = self.tile_bytes[0] // (self.alignment(0) * self.threads)
-        return _PIXEL_REGISTERS * min(units, MOST_UNROLLED)
+        return PLACE * min(units, MOST_UNROLLED)
 
     @property
     def blocks_at_once(self) -> int:

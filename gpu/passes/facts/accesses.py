@@ -1,4 +1,4 @@
-"""Accesses to buffers whose axes a pass changes."""
+"""Accesses to buffers: what fills a tile, and accesses whose axes a pass changes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from tiling.loops.index import Index
-from tiling.loops.language import Address, Body, Load, Operand, Statement, Store
+from tiling.loops.language import Address, Body, Choose, Condition, Load, Operand, Statement, Store, Value
 from tiling.loops.rewrite import with_own_values
 from tiling.loops.walk import with_blocks
 
 _Place = tuple[Index, ...]
+
+
+def taken(store: Store) -> tuple[Value, tuple[Condition, ...]]:
+    """What a store to a tile takes, and the conditions under which it is no zero."""
+    value = store.value
+    return (value.value, value.conditions) if isinstance(value, Choose) else (value, ())
 
 
 def moved(body: Body, names: Collection[str], place: Callable[[_Place], _Place]) -> Body:

@@ -17,14 +17,15 @@ from tiling.loops.walk import walk
 
 PARTS = "parts"  # the axis of registers that hold all parts of a step; two parts are needed at once
 # What a thread needs besides sums and words: addresses, conditions, counters. ptxas has the last word.
-_OTHERS = 48
-_COPYING = 40  # for what a thread copies itself
-_PLACE, _MOST_PLACES = 2, 8  # for each pixel that a thread copies from only where it lies on the image
+OTHERS = 48
+GATHERING = 40  # for what a thread copies itself, or gathers
+MOST_UNROLLED = 8  # copies of a tile by a thread: more would keep too many addresses where each has one of its own
+PLACE = 2  # for each of these that copies a pixel only where it lies on the image; from ptxas's counts
 
 
 def fit(needed: int, threads: int) -> bool:
     """Whether threads that need so many registers beside all others fit in a multiprocessor."""
-    return needed + _OTHERS <= LARGEST_THREAD_REGISTERS and (needed + _OTHERS) * threads <= REGISTERS
+    return needed + OTHERS <= LARGEST_THREAD_REGISTERS and (needed + OTHERS) * threads <= REGISTERS
 
 
 def held(buffer: Buffer) -> int:
@@ -44,7 +45,7 @@ def blocks_of(launch: For, shared_bytes: int, loads_points: bool) -> int:
     tiles = {buffer.name: buffer for buffer in buffers if buffer.memory == "shared"}
     needed = sum(held(b) for b in buffers if b.memory == "registers" and MEMBER in b.axes)
     copied_beside = any(isinstance(s, Beside) for s in walk(launch.body))
-    needed += OTHER_REGISTERS if copied_beside else _OTHERS + staging(launch.body, tiles, threads)
+    needed += OTHER_REGISTERS if copied_beside else OTHERS + staging(launch.body, tiles, threads)
     needed += LOAD_REGISTERS * loads_points
     return blocks_at_once(threads, needed, shared_bytes)
 
@@ -52,10 +53,10 @@ def blocks_of(launch: For, shared_bytes: int, loads_points: bool) -> int:
 def staging(body: Body, tiles: Mapping[str, Buffer], threads: int) -> int:
     """Registers by which a thread stages tiles."""
     if any(is_stored(s, tiles) for s in walk(body)):
-        return _COPYING
+        return GATHERING
     copies = {s.target.buffer: s for s in walk(body) if isinstance(s, Copy) and any(map(_is_of_pixel, s.conditions))}
     places = (_elements(tiles[name]) // (copy.count * threads) for name, copy in copies.items())
-    return _PLACE * sum(min(_MOST_PLACES, count) for count in places)
+    return PLACE * sum(min(MOST_UNROLLED, count) for count in places)
 
 
 def is_stored(statement: Statement, tiles: Mapping[str, Buffer]) -> bool:

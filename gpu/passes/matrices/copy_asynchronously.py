@@ -27,13 +27,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from gpu.passes.facts.accesses import taken
 from gpu.passes.facts.divisors import Divisors, divisor, known_after, known_inside
 from gpu.passes.facts.neighbours import ELEMENT, is_together, neighbours_move_together
 from gpu.passes.facts.reading import WIDTH, elements, flat
 from gpu.passes.facts.workers import THREADS_OF_BLOCK
 from tiling.loops.buffer import Buffer
 from tiling.loops.kernel import Kernel
-from tiling.loops.language import Address, Alloc, Body, Choose, For, Load, Statement, Store
+from tiling.loops.language import Address, Alloc, Body, For, Load, Statement, Store
 from tiling.loops.machines import Commit, Copy, Wait
 from tiling.loops.walk import buffers_of, with_blocks
 
@@ -72,8 +73,7 @@ def _copied(loop: For, buffers: Mapping[str, Buffer], known: Divisors) -> For:
     """The loop over elements of a tile, by copies of several where they may be."""
     (store,) = loop.body
     assert isinstance(store, Store)
-    chosen = isinstance(store.value, Choose)
-    value, tests = (store.value.value, store.value.conditions) if isinstance(store.value, Choose) else (store.value, ())
+    value, tests = taken(store)
     if not isinstance(value, Load):
         return loop
     array, tile = buffers[value.buffer], buffers[store.buffer]
@@ -83,7 +83,7 @@ def _copied(loop: For, buffers: Mapping[str, Buffer], known: Divisors) -> For:
         whole = tile.shape[-1] % count == 0 and elements(tile) % count == 0
         aligned = whole and not any(divisor(place, inside) % count for place in places)
         if aligned and all(neighbours_move_together(place, count) for place in places):
-            if chosen and not all(is_together(test, inside, count) for test in tests):
+            if not all(is_together(test, inside, count) for test in tests):
                 continue
             copy = Copy(Address(store.buffer, store.at), Address(value.buffer, value.at), count, tests)
             return replace(loop, start=loop.start * count, step=loop.step * count, body=(copy,))

@@ -26,6 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
+from gpu.passes.facts.accesses import taken
 from gpu.passes.facts.divisors import Divisors, apart, with_loops
 from gpu.passes.facts.neighbours import ELEMENT, ROUND
 from gpu.passes.facts.reading import WIDTH, free_name
@@ -77,7 +78,7 @@ def _chunks_of(loop: For, buffers: Mapping[str, Buffer]) -> _Chunks | None:
     if loop.name != ELEMENT or not isinstance(store, Store):
         return None
     tile = buffers[store.buffer]
-    value, tests = (store.value.value, store.value.conditions) if isinstance(store.value, Choose) else (store.value, ())
+    value, tests = taken(store)
     if not isinstance(value, Load) or WIDTH[tile.dtype] != _BYTES or tile.shape[-1] % COUNT:
         return None
     run = run_of(buffers[value.buffer], value.at, tests, _column(store.at[-1]))

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
-from gpu.passes.facts.divisors import Divisors, divisor, known_after, known_inside
+from gpu.passes.facts.divisors import Divisors, divisor, with_loops
 from gpu.passes.facts.reading import flat, free_name, loads_of, moves_by
 from gpu.passes.matrices.multiply_matrices import PAIR
 from tiling.loops.buffer import Buffer
@@ -46,7 +46,7 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.loops.rewrite import with_own_values
-from tiling.loops.walk import buffers_of, with_blocks
+from tiling.loops.walk import buffers_of
 
 TWO = 2
 
@@ -55,18 +55,10 @@ def store_pairs(kernel: Kernel) -> Kernel:
     """The kernel, whose lanes store and load pairs."""
     buffers = buffers_of(kernel)
 
-    def body(block: Body, known: Divisors) -> Body:
-        found: list[Statement] = []
-        for statement in block:
-            known = known_after(statement, known)
-            inner = known_inside(statement, known)
-            if isinstance(statement, For) and statement.name == PAIR:
-                found += _Pair(statement, buffers, known).statements()
-            else:
-                found.append(with_blocks(statement, partial(body, known=inner)))
-        return tuple(found)
+    def paired(loop: For, threads: int, known: Divisors) -> Body | None:
+        return _Pair(loop, buffers, known).statements() if loop.name == PAIR else None
 
-    return replace(kernel, body=body(kernel.body, {}))
+    return replace(kernel, body=with_loops(kernel.body, paired))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpu.passes.facts.divisors import Divisors, divisor, known_after, known_inside
+from gpu.passes.facts.accesses import taken
+from gpu.passes.facts.divisors import Divisors, divisor, with_loops
 from gpu.passes.facts.neighbours import ELEMENT, is_together, neighbours_move_together
 from gpu.passes.facts.reading import elements, flat, free_name
 from gpu.passes.memory.widen import get4, put4
@@ -26,7 +27,6 @@ from tiling.loops.language import (
     Alloc,
     Apply,
     Body,
-    Choose,
     Do,
     For,
     If,
@@ -36,7 +36,7 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.walk import buffers_of, with_blocks
+from tiling.loops.walk import buffers_of
 
 _PART = "part"
 
@@ -45,25 +45,18 @@ def widen_copies(kernel: Kernel) -> Kernel:
     """The kernel with wide copies to shared memory."""
     buffers = buffers_of(kernel)
 
-    def body(block: Body, known: Divisors) -> Body:
-        found: list[Statement] = []
-        for statement in block:
-            known = known_after(statement, known)
-            if isinstance(statement, For) and statement.name == ELEMENT and isinstance(statement.body[0], Store):
-                found.append(_widened(statement, buffers, known))
-                continue
-            inner = known_inside(statement, known)
-            found.append(with_blocks(statement, lambda inside, inner=inner: body(inside, inner)))  # type: ignore[misc]
-        return tuple(found)
+    def widened(loop: For, threads: int, known: Divisors) -> Body | None:
+        copies = loop.name == ELEMENT and isinstance(loop.body[0], Store)
+        return (_widened(loop, buffers, known),) if copies else None
 
-    return replace(kernel, body=body(kernel.body, {}))
+    return replace(kernel, body=with_loops(kernel.body, widened))
 
 
 def _widened(loop: For, buffers: Mapping[str, Buffer], known: Divisors) -> For:
     (store,) = loop.body
     assert isinstance(store, Store)
     tile = buffers[store.buffer]
-    value, tests = (store.value.value, store.value.conditions) if isinstance(store.value, Choose) else (store.value, ())
+    value, tests = taken(store)
     load = value.arguments[0] if isinstance(value, Apply) else value  # a number of 16 bits is converted
     assert isinstance(load, Load)
     known = {**known, ELEMENT: WIDE}

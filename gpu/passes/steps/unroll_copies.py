@@ -18,7 +18,7 @@ from functools import partial
 
 from gpu.passes.facts.divisors import Divisors, apart, with_loops
 from gpu.passes.facts.neighbours import ELEMENT, ROUND
-from gpu.passes.facts.registers import PARTS
+from gpu.passes.facts.registers import MOST_UNROLLED, PARTS
 from gpu.passes.facts.workers import THREAD
 from tiling.loops.index import Index, constant, variable
 from tiling.loops.kernel import Kernel
@@ -26,7 +26,6 @@ from tiling.loops.language import Address, Alloc, Body, For, Inside
 from tiling.loops.machines import Copy
 from tiling.loops.walk import walk
 
-_MOST = 8  # copies that are unrolled: more would keep too many addresses where each has one of its own
 # Conditions of steps of one part stay in loops: in tf32, with rows of 4093 and tiles of 32 x 16 a warp, NVRTC 13.0 gave
 # threads 96 registers for 48 on sm_80, and spilled 16 bytes.
 
@@ -49,7 +48,7 @@ def _unrolled(loop: For, threads: int, known: Divisors, ahead: bool) -> Body | N
     begin = loop.start - first
     if not begin.is_constant or loop.step != threads * copy.count or size % loop.step:
         return None
-    if size - begin.offset > _MOST * loop.step:
+    if size - begin.offset > MOST_UNROLLED * loop.step:
         return None
     place, known = first + variable(ROUND), {**known, ROUND: loop.step}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from math import prod
 
-from gpu.limits.hopper import LARGEST_CLUSTER
+from gpu.limits.hopper import LARGEST_BOX, LARGEST_CLUSTER
 from gpu.passes.facts.registers import fit
 from gpu.passes.facts.workers import WARP_SIZE, WARPS_OF_GROUP, takers_of
 from gpu.passes.matrices.check_matrix import check_roles
@@ -20,7 +20,6 @@ _ORDER = (
     "T(reduction)@block or T(reduction)@cluster … T@cluster … T@block … T@warpgroup … S(output) T(tap) … "
     "T(reduction) S(a, depth) S(b, depth) T@warpgroup … U … M"
 )
-_LARGEST_BOX = 256  # rows
 _MOST_WARPS = 32  # of a block
 
 
@@ -192,8 +191,8 @@ def _check_sizes(scheme: Scheme, axes: tuple[str, str, str], threads: bool) -> N
         raise SchemeError(f"{named}: {beside}these are {warps} warps; a block has at most {_MOST_WARPS}")
     for dim in axes[:2]:
         tile = unrolled[dim] * groups[dim] * matrix.factors[dim]
-        if tile > _LARGEST_BOX and not threads:
-            raise SchemeError(f"{matrix}: {tile} points of {dim} in a tile, the copy engine takes {_LARGEST_BOX}")
+        if tile > LARGEST_BOX and not threads:
+            raise SchemeError(f"{matrix}: {tile} points of {dim} in a tile, the copy engine takes {LARGEST_BOX}")
     sums = prod(unrolled[dim] * matrix.factors[dim] for dim in axes[:2]) // (WARP_SIZE * WARPS_OF_GROUP)
     if not fit(sums, warps * WARP_SIZE):
         raise SchemeError(f"{matrix}: {sums} sums a thread leave no registers for {warps} warps; use smaller tiles")

@@ -33,11 +33,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from gpu.passes.facts.accesses import moved
+from gpu.passes.facts.accesses import moved, taken
 from gpu.passes.facts.neighbours import ELEMENT
 from gpu.passes.facts.reading import WIDTH, free_name, touched
 from gpu.passes.facts.rings import is_turn, number_of
-from gpu.passes.facts.workers import THREAD, THREADS_OF_BLOCK, Team, launches, over, threads_of, with_launches
+from gpu.passes.facts.workers import THREAD, Team, launches, over, threads_of, with_launches
+from gpu.passes.matrices.copy_asynchronously import fills
 from gpu.passes.memory.stage_tiles import place_of_element
 from gpu.passes.warpgroups.cut_tiles import in_blocks, lies_across, of_block, row_of
 from gpu.passes.warpgroups.instructions import PUBLISH
@@ -49,7 +50,6 @@ from tiling.loops.language import (
     Address,
     Alloc,
     Body,
-    Choose,
     Condition,
     Define,
     Do,
@@ -83,17 +83,17 @@ def copy_boxes(kernel: Kernel, scheme: Scheme) -> Kernel:
         found: list[Statement] = []
         for statement in _with_a_loop(block, depth, step_name):
             serial = isinstance(statement, For) and statement.kind == "serial" and not is_turn(statement)
-            filling = serial and any(map(_fills, statement.body))  # type: ignore[union-attr]
+            filling = serial and any(map(fills, statement.body))  # type: ignore[union-attr]
             found.append(step(statement) if filling else with_blocks(statement, body))  # type: ignore[arg-type]
         return tuple(found)
 
     def step(loop: For) -> For:
-        boxes = {box.tile.name: box for s in loop.body if _fills(s) for box in (_box(s, buffers, scheme),)}
+        boxes = {box.tile.name: box for s in loop.body if fills(s) for box in (_box(s, buffers, scheme),)}
         number = number_of(loop, any(map(is_turn, launch.body)))
         copies: Body = (Arrive(_BARRIER, sum(box.bytes for box in boxes.values())),)
         copies += tuple(copy for box in boxes.values() for copy in box.copies())
         found: list[Statement] = []
-        rest = [s for s in loop.body if not _fills(s)]
+        rest = [s for s in loop.body if not fills(s)]
         for statement in rest:
             if isinstance(statement, Alloc) and statement.buffer.name in boxes:
                 found.append(Alloc(boxes[statement.buffer.name].buffer))
@@ -114,7 +114,7 @@ def copy_boxes(kernel: Kernel, scheme: Scheme) -> Kernel:
 
 def _with_a_loop(block: Body, depth: str, name: str) -> Body:
     """The block, where a single step is a loop of one iteration too. name: its variable."""
-    filling = [number for number, s in enumerate(block) if _fills(s)]
+    filling = [number for number, s in enumerate(block) if fills(s)]
     if not filling or not any(isinstance(s, Alloc) and s.buffer.memory == "registers" for s in block):
         return block
     first = next(n for n, s in enumerate(block) if isinstance(s, Alloc) and s.buffer.memory == "shared")
@@ -130,14 +130,6 @@ def open_all(barriers: tuple[Buffer, ...], arrivals: tuple[int, ...]) -> For:
     return over(THREAD, 1, (*found, Do(Invoke(PUBLISH, ()))))
 
 
-def _fills(statement: Statement) -> bool:
-    """Whether a statement is the loop over threads that fill a tile."""
-    if not isinstance(statement, For) or statement.kind != THREADS_OF_BLOCK:
-        return False
-    first = statement.body[0]
-    return isinstance(first, For) and first.name == ELEMENT
-
-
 def _box(statement: Statement, buffers: Mapping[str, Buffer], scheme: Scheme) -> _Box:
     """What a loop over threads fills, as a box."""
     matrix, problem = scheme.specifiers[-1], scheme.problem
@@ -146,7 +138,7 @@ def _box(statement: Statement, buffers: Mapping[str, Buffer], scheme: Scheme) ->
     assert isinstance(statement, For) and isinstance(statement.body[0], For)
     (store,) = statement.body[0].body
     assert isinstance(store, Store)
-    value, tests = (store.value.value, store.value.conditions) if isinstance(store.value, Choose) else (store.value, ())
+    value, tests = taken(store)
     assert isinstance(value, Load)
     tile, array = buffers[store.buffer], buffers[value.buffer]
     if problem.windows and array.shape == problem.broadcast.shape and tile.axes[0] not in array.axes:
