@@ -1,6 +1,8 @@
-"""Pointwise convolutions of channels-first images as products of the weights with each image: the operator pointwise2d.
+"""Pointwise convolutions, channels first, as products of the weights with each image: the operator pointwise2d.
 
     y (N,K,H·W) = w (K,C) · x (N,C,H·W)           rows of a register tile: k        vectors: w, H·W pixels
+
+The points of a volume are pixels too, D·H·W of them.
 
 The weights are broadcast. They come packed, in micropanels of as many k as a register tile has rows. Vectors of x are
 read where they lie, unless S(x) packs them (`panels`).
@@ -32,7 +34,7 @@ def along_pixels(problem: Problem, lanes: int) -> Problem:
 
 
 def pointwise2d(problem: Problem) -> Problem:
-    """The conv2d as pointwise2d, where w counts all pixels of an image and no h is left.
+    """The convolution as pointwise2d, where w counts all pixels of an image or volume, and no other axis is left.
 
     Raises ProblemError for other problems.
     """
@@ -67,15 +69,16 @@ def _matrix(weights: Tensor) -> Tensor:
 
 def _unsupported_reason(problem: Problem) -> str | None:
     """Why pointwise2d cannot compute this problem, as a sentence; None where it can."""
-    if problem.op != "conv2d" or problem.looped_dims or problem.dtype != "f32":
+    if problem.op not in ("conv2d", "conv3d") or problem.looped_dims or problem.dtype != "f32":
         return "only convolutions of f32 without groups have vectors along their pixels"
     if problem.layout != "nchw" or problem.vector.elements != problem.extents["k"] * problem.extents["c"]:
-        return "only 1 x 1 convolutions, channels first, have vectors along their pixels"
+        return "only 1 x 1 and 1 x 1 x 1 convolutions, channels first, have vectors along their pixels"
     moved = any(window.stride > 1 or window.before for window in problem.windows)
     if moved or problem.broadcast.shape[2:] != problem.output.shape[2:]:
         return "only convolutions of stride 1 without padding have vectors along their pixels"
     if prod(problem.output.shape[2:]) > LARGEST_EXTENT:
         return f"an image has more than {LARGEST_EXTENT} pixels"
-    if any(len({"h", "w"} & set(array.axes)) == 1 for array in (problem.epilogue.arrays if problem.epilogue else ())):
-        return "an array of its epilogue is indexed by rows or columns alone"
+    pixels, arrays = {window.dim for window in problem.windows}, problem.epilogue.arrays if problem.epilogue else ()
+    if any(0 < len(pixels & set(array.axes)) < len(pixels) for array in arrays):
+        return "an array of its epilogue is indexed by slices, rows or columns alone"
     return None

@@ -149,10 +149,12 @@ def _shares_sum(problem: Problem, tile: Tile) -> bool:
 
 
 def _flat_pixels(problem: Problem) -> str:
-    """The part of a message that says what w counts where h and w are one dim."""
+    """The part of a message that says what w counts where the axes of an image or volume are one dim."""
     if problem.origin is None:
         return ""
-    return f" (w counts all {problem.extents[problem.vector_dim]} flattened pixels, h and w as one)"
+    *axes, last = (window.dim for window in problem.origin.windows)
+    pixels = problem.extents[problem.vector_dim]
+    return f" (w counts all {pixels} flattened pixels, {', '.join(axes)} and {last} as one)"
 
 
 def _check_one(problem: Problem, extents: dict[str, int], s: Specifier) -> None:
@@ -178,7 +180,8 @@ def _check_one(problem: Problem, extents: dict[str, int], s: Specifier) -> None:
         if s.lanes < 1:
             raise SchemeError(f"{s}: a vector has at least 1 lane")
         if dim != problem.vector_dim:
-            others = " (1 x 1 ones of f32, stride 1 and layout nchw over w)" if problem.op == "conv2d" else ""
+            flat = problem.op in ("conv2d", "conv3d")
+            others = " (1 x 1 ones of f32, stride 1 and layout nchw over w)" if flat else ""
             raise SchemeError(f"{s}: {problem.op} is vectorised over {problem.vector_dim}{others}")
     if isinstance(s, DotGroup):
         _check_dot(problem, s)

@@ -14,6 +14,8 @@ from search import fold_batch_norm, generate_conv
 from tests import exactness
 from tests.support.kernels.random_cases import Case, scheme
 from tests.support.kernels.random_problems import followed, volume
+from tiling.epilogue import fused
+from tiling.rewrite.pointwise import along_pixels
 from tiling.volumes import conv3d
 
 RUNNABLE = [isa for isa in ISAS if supports(ISAS[isa].cpu_flags)]
@@ -39,6 +41,18 @@ def test_a_kernel_from_python(layout):
     b = np.arange(9, dtype=np.float32) - 4
     along = b if layout == "nhwc" else b[:, None, None, None]
     np.testing.assert_array_equal(kernel(x, w, b), np.maximum(reference(problem, x, w) + along, 0))
+
+
+@pytest.mark.parametrize("isa", RUNNABLE)
+def test_pixels_of_volumes_are_one_dim_beside_guard_pages(isa):
+    random = Random(5)
+    problem = conv3d(n=2, c=12, d=3, h=5, w=7, k=18, q=1, r=1, s=1, layout="nchw")
+    with closing(Worker(packages=("tests",))) as worker:
+        for text in (None, "relu(y + b) * t[d,h,w] + z"):
+            found = along_pixels(fused(problem, text), ISAS[isa].lanes)
+            assert found.op == "pointwise2d"
+            case = Case(scheme(random, found, ISAS[isa]), isa, threads=2, stream=False)
+            worker.call("tests.exactness:check", timeout=300, **exactness.job(case))
 
 
 def test_a_tensor_that_lies_channels_last_is_taken_as_it_is():

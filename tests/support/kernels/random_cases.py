@@ -79,7 +79,7 @@ def case(random: Random, isas: tuple[str, ...], threads: tuple[int, ...] = (1, 1
     if isa.dtype == "f32" and random.random() < 0.125:
         found = winograd(random, followed(random, transformable(random)), isa)
     elif volumes and isa.dtype == "f32" and random.random() < 0.1:
-        found = scheme(random, followed(random, volume(random)), isa)
+        found = scheme(random, along_pixels(followed(random, volume(random)), isa.lanes), isa)
     else:
         found = scheme(random, along_pixels(followed(random, problem(random, isa)), isa.lanes), isa)
     return Case(found, isa.name, random.choice(threads), random.random() < 0.3, random.random() < 0.5)

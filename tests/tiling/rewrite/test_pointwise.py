@@ -20,8 +20,10 @@ from tiling.rewrite.winograd.algorithm import unsupported_reason
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
 from tiling.text.shapes import canonical, problem_of
+from tiling.volumes import conv3d
 
 FLATTENED = dict(n=2, c=6, h=8, w=10, k=9, r=1, s=1, layout="nchw")
+VOLUME = FLATTENED | {"d": 3, "q": 1}
 
 
 def test_the_pixels_of_an_image_become_one_dim():
@@ -41,9 +43,23 @@ def test_the_pixels_of_an_image_become_one_dim():
     assert access_of(original).packed.name == "w"
 
 
-@pytest.mark.parametrize("epilogue", [None, "relu(y + b) + z", "y * t[h,w]"])
-def test_its_text_is_that_of_the_convolution(epilogue):
-    original = fused(conv2d(**FLATTENED), epilogue)
+def test_the_points_of_a_volume_become_one_dim():
+    original = conv3d(**VOLUME)
+    problem = pointwise2d(original)
+    assert problem.extents == {"n": 2, "k": 9, "c": 6, "w": 240} and problem.flops == original.flops
+    assert [t.shape for t in problem.tensors] == [(2, 6, 240), (9, 6), (2, 9, 240)]
+    assert problem.original == original and cpu_backend("portable").problem(original) == problem
+
+
+@pytest.mark.parametrize(
+    ("convolution", "epilogue"),
+    [
+        *((conv2d(**FLATTENED), epilogue) for epilogue in (None, "relu(y + b) + z", "y * t[h,w]")),
+        *((conv3d(**VOLUME), epilogue) for epilogue in (None, "relu(y + b) + z", "y * t[d,h,w]")),
+    ],
+)
+def test_its_text_is_that_of_the_convolution(convolution, epilogue):
+    original = fused(convolution, epilogue)
     problem = pointwise2d(original)
     assert canonical(problem) == canonical(original)
     assert problem_of("pointwise2d", canonical(problem)) == problem
@@ -65,6 +81,10 @@ OTHERS = {
     "an array of rows": (fused(conv2d(**FLATTENED), "y + t[h]"), "rows or columns alone"),
     "an array of columns": (fused(conv2d(**FLATTENED), "y + t[k,w]"), "rows or columns alone"),
     "images of too many pixels": (conv2d(c=1, h=5000, w=4000, k=1, r=1, s=1, layout="nchw"), "more than 16777216"),
+    "volumes of taps": (conv3d(**VOLUME | {"q": 3}), "1 x 1 x 1"),
+    "volumes of a stride": (conv3d(**VOLUME | {"stride": (2, 1, 1)}), "stride 1"),
+    "an array of slices": (fused(conv3d(**VOLUME), "y + t[d]"), "slices, rows or columns alone"),
+    "an array of some axes": (fused(conv3d(**VOLUME), "y + t[h,w]"), "slices, rows or columns alone"),
     "a product": (matmul(m=5, n=6, k=7), "only convolutions"),
 }
 
@@ -123,6 +143,8 @@ def test_a_tile_names_its_rows_and_pixels():
 def test_a_scheme_that_counts_rows_is_told_of_flattened_pixels(loops):
     with pytest.raises(SchemeError, match=r"w counts all 80 flattened pixels, h and w as one"):
         parse(pointwise2d(conv2d(**FLATTENED)), f"{loops} R(k) S(y) T(c,6) V(w,16)")
+    with pytest.raises(SchemeError, match=r"w counts all 240 flattened pixels, d, h and w as one"):
+        parse(pointwise2d(conv3d(**VOLUME)), f"{loops} R(k) S(y) T(c,6) V(w,16)")
 
 
 def test_a_scheme_along_pixels_of_another_layout_is_told_which_it_is_for():
