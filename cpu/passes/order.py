@@ -50,6 +50,7 @@ from cpu.passes.program.lanes.vectors import vectors
 from cpu.passes.program.pack_columns import pack_columns
 from cpu.passes.program.place_rows import place_rows
 from cpu.passes.program.share_loops import share_loops
+from cpu.passes.program.skew_rows import skew_rows
 from cpu.passes.program.split_ranges import split_ranges
 from cpu.passes.program.spread_reads import spread_reads
 from cpu.passes.registers.load_zero import load_zero
@@ -261,6 +262,7 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
     # Behind the tails: a loop of whole vectors is cut, not one that says where its last vector begins.
     Pass("bound windows", lambda kernel, facts: bound_windows(kernel)),
     Pass("claim lines", lambda kernel, facts: claim_lines(kernel)),
+    Pass("skew rows", lambda kernel, facts: skew_rows(kernel), lambda facts: facts.isa.registers <= 16),
     Pass(
         "prefetch next rows",
         lambda kernel, facts: prefetch_next_rows(kernel),

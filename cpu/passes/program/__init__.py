@@ -13,5 +13,7 @@ Read in this order:
     bind_tasks       the outer loops on several cores
     bound_loops      ends loops where their results are no longer needed
     bound_windows    the middle of images without tests for their edges
+    long_rows        which loops walk long rows of large arrays
+    skew_rows        a row is stored while the next one is computed
     place_rows       where the arrays of a worker lie
 """

@@ -163,6 +163,11 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
         {"x": (2048, 768), "g": (768,)},
         1,
     ),
+    "skew rows": (
+        "v[i] = mean[j] x[i,j] * x[i,j]; y[i,j] = x[i,j] * rsqrt(v[i] + 1e-6) * g[j]",
+        {"x": (2048, 768), "g": (768,)},
+        1,
+    ),
     "interleave rows": (
         "m[i] = max[j] x[i,j]; e[i,j] = exp(x[i,j] - m[i]); d[i] = sum[j] e[i,j]; y[i,j] = e[i,j] / d[i]",
         {"x": (1536, 128)},
@@ -190,8 +195,8 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
     "braid rows": ("y[h,w,c] = x[c,h,w]", {"x": (3, 224, 224)}, 1),
     "vectors": ("y[i,j] = x[i,j] * g[i]", {"x": (8, 96), "g": (8,)}, 1),
 }
-# Only AVX2 takes "keep nan", and AVX-512 does not take "prefetch next rows". The first one's example has 8 lanes.
-OF_AVX2 = ("bound windows", "prefetch next rows", "keep nan")
+# Only AVX2 takes "keep nan", and AVX-512 takes no pass of long rows. The first one's example has 8 lanes.
+OF_AVX2 = ("bound windows", "skew rows", "prefetch next rows", "keep nan")
 
 
 def program_example(name: str) -> dict[str, Kernel]:

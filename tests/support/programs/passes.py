@@ -10,7 +10,7 @@ import pytest
 import cpu.passes.program.bind_tasks as bind_tasks
 import cpu.passes.program.interleave_rows as interleave_rows
 import cpu.passes.program.lanes.claim_lines as claim_lines
-import cpu.passes.program.lanes.prefetch_next_rows as prefetch_next_rows
+import cpu.passes.program.long_rows as long_rows
 import cpu.passes.program.spread_reads as spread_reads
 from cpu.passes.forms import program_forms
 from cpu.reference.programs import evaluate, rounded
@@ -41,8 +41,8 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     isa, threads = random.choice((PORTABLE, AVX2, AVX512F)), random.randint(1, 3)
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", random.choice((1, 100)))
     monkeypatch.setattr(claim_lines, "LEAST", 1)
-    monkeypatch.setattr(prefetch_next_rows, "LEAST", 1)
-    monkeypatch.setattr(prefetch_next_rows, "AHEAD", 0)
+    monkeypatch.setattr(long_rows, "LEAST", 1)
+    monkeypatch.setattr(long_rows, "AHEAD", 0)
     monkeypatch.setattr(spread_reads, "PAGE", PAGE)
     monkeypatch.setattr(interleave_rows, "MOST_IN_CACHE", random.choice((1, interleave_rows.MOST_IN_CACHE)))
     wanted = evaluate(program, arrays)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import cpu.passes.program.bind_tasks as bind_tasks
 import cpu.passes.program.lanes.claim_lines as claim_lines
-import cpu.passes.program.lanes.prefetch_next_rows as prefetch_next_rows
+import cpu.passes.program.long_rows as long_rows
 from cpu.passes.forms import program_forms
 from cpu.passes.order import DIVIDE, PLACE_BARRIERS, PROGRAM
 from cpu.reference.programs import evaluate
@@ -59,8 +59,8 @@ def test_random_programs_need_every_pass(runtime, monkeypatch):
     """What these tests draw: how many of so many programs each pass changes."""
     monkeypatch.setattr(bind_tasks, "LEAST_ELEMENTS", 1)
     monkeypatch.setattr(claim_lines, "LEAST", 1)
-    monkeypatch.setattr(prefetch_next_rows, "LEAST", 1)
-    monkeypatch.setattr(prefetch_next_rows, "AHEAD", 0)
+    monkeypatch.setattr(long_rows, "LEAST", 1)
+    monkeypatch.setattr(long_rows, "AHEAD", 0)
     changed = Counter()
     for seed in range(300):
         random = Random(seed)
