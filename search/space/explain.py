@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from search.cost.cache_conflicts import whole
 from search.cost.predict import Prediction
@@ -33,58 +33,78 @@ def explain(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine
 
 def reason(chosen: Candidate, runners_up: Sequence[Candidate], machine: Machine) -> str:
     """What limits the chosen scheme, how often each tensor is moved, and what the next best one does worse."""
-    prediction, problem = chosen.prediction, chosen.scheme.problem
-    sources = _sources(machine)
+    clauses = "; ".join([*_computed(chosen, machine), *_waits(chosen), *_moved(chosen)])
+    return f"{clauses}. {_difference(chosen.prediction, runners_up[0].prediction)}." if runners_up else f"{clauses}."
+
+
+def _computed(chosen: Candidate, machine: Machine) -> Iterator[str]:
+    """What limits the scheme, where its sums stay, and whether x is copied first."""
+    prediction, reductions = chosen.prediction, _reduced_inside(chosen)
     if prediction.bottleneck == "compute":
-        share = prediction.compute / prediction.seconds
-        text = f"Arithmetic limits it ({share:.0%} of the time)"
+        yield f"Arithmetic limits it{_share(prediction.compute, prediction)}"
     else:
         level = [moved.level for moved in prediction.traffic].index(prediction.bottleneck)
-        text = f"The way from {sources[level]} to {prediction.bottleneck} limits it"
-        text += f" ({prediction.movement[level] / prediction.seconds:.0%} of the time)"
-    held = problem.output.name
-    reductions = _reduced_inside(chosen)
-    text += f"; {held} stays in registers over {' '.join(reductions)}" if reductions else f"; {held} is stored once"
-    access = access_of(problem)
+        way = f"The way from {_sources(machine)[level]} to {prediction.bottleneck} limits it"
+        yield way + _share(prediction.movement[level], prediction)
+    held = chosen.scheme.problem.output.name
+    stays = f"{held} stays in registers over {' '.join(reductions)}" if reductions else f"{held} is stored once"
+    # The time of a copy stands behind the sentence on it.
+    took = _share(prediction.copy, prediction) if prediction.copy else ""
+    if copied := _copied(chosen):
+        yield stays
+        yield copied + took
+    else:
+        yield stays + took
+
+
+def _copied(chosen: Candidate) -> str:
+    """How x is copied, and why; empty where it is read as it lies."""
+    problem = chosen.scheme.problem
+    access, x = access_of(problem), problem.broadcast.name
     if access.transposes_x:
-        text += f"; {problem.broadcast.name} is copied first, {access.as_read.broadcast.indices[-1]} last"
-    elif copies(chosen.scheme):
-        dot = dot_group_of(chosen.scheme)
-        assert dot  # narrow numbers are copied where they stand in groups
-        zeros = dot.points > numbers_per_lane(problem) and padded_window(problem) and len(dot.dim) == 1
-        why = (
-            "with zeros for its padding"
-            if zeros or copies_flat_pixels(chosen.scheme)
-            else f"so that dot groups lie along {dot.dim}"
-        )
-        when = "strip by strip" if strip_of(chosen.scheme) else "first"
-        text += f"; {problem.broadcast.name} is copied {when}, {why}"
-    if prediction.copy:
-        text += f" ({prediction.copy / prediction.seconds:.0%} of the time)"
+        return f"{x} is copied first, {access.as_read.broadcast.indices[-1]} last"
+    if not copies(chosen.scheme):
+        return ""
+    dot = dot_group_of(chosen.scheme)
+    assert dot  # narrow numbers are copied where they stand in groups
+    zeros = dot.points > numbers_per_lane(problem) and padded_window(problem) and len(dot.dim) == 1
+    padded = zeros or copies_flat_pixels(chosen.scheme)
+    why = "with zeros for its padding" if padded else f"so that dot groups lie along {dot.dim}"
+    return f"{x} is copied {'strip by strip' if strip_of(chosen.scheme) else 'first'}, {why}"
+
+
+def _waits(chosen: Candidate) -> Iterator[str]:
+    """What takes time beside arithmetic and the caches, and what else the scheme does."""
+    prediction, scheme, problem = chosen.prediction, chosen.scheme, chosen.scheme.problem
     if prediction.left:
-        share = prediction.left / prediction.seconds
-        text += f"; tiles wait for lines that they left for later ({share:.0%} of the time)"
+        yield f"tiles wait for lines that they left for later{_share(prediction.left, prediction)}"
     if prediction.unaligned:
-        text += f"; an {problem.broadcast.name} that does not begin with a cache line is copied first, which takes "
-        text += f"{microseconds(prediction.unaligned)} more"
-    if shared := shared_sum(chosen.scheme):
-        text += f"; cores add up {shared.trips} parts of each sum over {shared.dim}"
-        text += f" ({prediction.addition / prediction.seconds:.0%} of the time)"
-    if points_of(chosen.scheme):
-        text += "; tiles run on over the ends of an image's rows"
-    if access_of(problem).weights_broadcast and Stage(problem.vector.name) in chosen.scheme.specifiers:
-        text += f"; {problem.vector.name} is packed on the way, for the tiles that read it again"
-    sizes = whole(problem)
+        copied = f"an {problem.broadcast.name} that does not begin with a cache line is copied first"
+        yield f"{copied}, which takes {microseconds(prediction.unaligned)} more"
+    if shared := shared_sum(scheme):
+        parts = f"cores add up {shared.trips} parts of each sum over {shared.dim}"
+        yield parts + _share(prediction.addition, prediction)
+    if points_of(scheme):
+        yield "tiles run on over the ends of an image's rows"
+    if access_of(problem).weights_broadcast and Stage(problem.vector.name) in scheme.specifiers:
+        yield f"{problem.vector.name} is packed on the way, for the tiles that read it again"
+
+
+def _moved(chosen: Candidate) -> Iterator[str]:
+    """How often each tensor comes into each cache."""
+    prediction, sizes = chosen.prediction, whole(chosen.scheme.problem)
+    of_one = " of a core" if prediction.threads > 1 else ""
     for moved in prediction.traffic:
         if moved.total:
             times = ", ".join(f"{name} {amount / sizes[name]:.1f}×" for name, amount in moved.moved)
-            of_one = " of a core" if prediction.threads > 1 else ""
-            text += f"; into {moved.level}{of_one} come {times} its size"
+            yield f"into {moved.level}{of_one} come {times} its size"
     if prediction.traffic and not prediction.traffic[-1].total:
-        text += f"; {prediction.traffic[-1].level} holds everything between calls"
-    if runners_up:
-        text += f". {_difference(prediction, runners_up[0].prediction)}"
-    return text + "."
+        yield f"{prediction.traffic[-1].level} holds everything between calls"
+
+
+def _share(seconds: float, prediction: Prediction) -> str:
+    """A part of the predicted time, in brackets."""
+    return f" ({seconds / prediction.seconds:.0%} of the time)"
 
 
 def _difference(best: Prediction, other: Prediction) -> str:
