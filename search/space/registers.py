@@ -107,77 +107,89 @@ def unrollings(problem: Problem) -> tuple[tuple[tuple[str, int], ...], ...]:
 
 
 def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, int], ...]) -> Iterator[RegisterTile]:
-    machine, access = predictor.machine, predictor.access
-    isa = isa_named(machine.isa)
-    matrix = isa.matrix if access.by_matrix else None
-    vectors = -(-problem.extents[problem.vector_dim] // machine.lanes)
-    steps = problem.reduction_length // prod(extent for _, extent in unrolled)
-    trips = [problem.extents[dim] for dim in problem.reductions if dim not in dict(unrolled)]
-    # The innermost loop is over the first reduction that is not unrolled; the first of all is contiguous in x.
-    last = next((extent for extent in trips if extent > 1), 1)
-    single = {dim: 1 for dim in problem.extents}
-    fixed = single | dict(unrolled)
-    first = geometries(machine, predictor.threads)[:1]
-    dims = (*reversed(problem.row_dims), problem.vector_dim)
-    timed: dict[tuple[int, ...], tuple[float, float]] = {}
-
-    def streamed(sizes: tuple[int, ...]) -> tuple[float, float]:
-        """Bytes of the weights, and of these and x, that one visit to the tile of these sizes reads."""
-        weights = problem.reduction_length * sizes[-1] * machine.lanes * access.bytes_of(problem.vector)
-        rows = single | dict(zip(dims[:-1], sizes))
-        if access.lanewise:
-            summed = {dim: problem.extents[dim] for dim in problem.reductions}
-            tile = rows | summed | {problem.vector_dim: sizes[-1] * machine.lanes}
-            return weights, weights + footprint(problem, problem.broadcast, tile, first[0].line)
-        conflicts = cache_conflicts(problem, problem.broadcast, rows, first)
-        x = problem.broadcast
-        row_bytes = first[0].line if conflicts.reached[0] > first[0].ways else access.bytes_of(x) * max(1, x.reach)
-        return weights, weights + problem.reduction_length * prod(sizes[:-1]) * row_bytes
-
-    def speed(sizes: tuple[int, ...]) -> tuple[float, float]:
-        """Seconds of one visit to the tile of these sizes over `dims`, and its microkernel's score.
-
-        The panel of weights seldom stays in L1 from one tile to the next, so weights and x count as streams from
-        outside L1. Where the rows of x evict each other, every scalar of x brings its whole line.
-        """
-        if sizes not in timed:
-            kernel, score = predictor.kernel(fixed | dict(zip(dims, sizes)))
-            core = predictor.tile_seconds(kernel, score, steps) + predictor.tile_overhead(kernel, steps, last, 1)
-            weights, moving = (moved / predictor.outside_l1 for moved in streamed(sizes))
-            scored = weights if predictor.scored_from_l2 else 0.0
-            timed[sizes] = (overlapped(core, (moving,), scored, predictor.costs.exposed), score)
-        return timed[sizes]
-
-    def fits(sizes: tuple[int, ...]) -> bool:
-        if matrix:
-            runs = runs_of(problem, dict(zip(dims[:-1], sizes)), matrix.rows)
-            return registers_of(matrix, tuple(run.count for run in runs), sizes[-1]) is not None
-        return prod(sizes[:-1]) <= max(1, most_rows(isa, sizes[-1]))
-
-    widths = list(range(1, min(MOST_VECTORS, vectors) + 1))
-    if matrix:
-        rows = _run_sizes(problem, matrix)
-    else:
-        widths = [v for v in widths if most_rows(isa, v) >= 1]
-        rows = _row_sizes(problem, max(most_rows(isa, v) for v in widths))
-    possible = [sizes for sizes in product(*rows, widths) if fits(sizes)]
+    visits = _Visits(problem, predictor, unrolled)
+    vectors = -(-problem.extents[problem.vector_dim] // predictor.machine.lanes)
+    possible = visits.possible(vectors)
     looped = looped_covers(problem)
     times = [cover.repeat for cover in looped.values()]
 
     def seconds(covers: tuple[Composition, ...]) -> float:
         busiest = least_share((*times, *(cover.repeat for cover in covers)), predictor.threads)
-        return _total(covers, lambda sizes: speed(sizes)[0]) * prod(times) * busiest
+        return _total(covers, lambda sizes: visits.speed(sizes)[0]) * prod(times) * busiest
 
-    best = max(speed(sizes)[1] for sizes in possible)
-    least = GOOD_MATRIX if access.by_matrix else GOOD
-    good = {sizes for sizes in possible if speed(sizes)[1] >= least * best} or set(possible)
-    covers = list(_exact(problem, dims, vectors, good, predictor.threads, seconds))
-    if not covers or not access.by_matrix:
+    best = max(visits.speed(sizes)[1] for sizes in possible)
+    least = GOOD_MATRIX if visits.matrix else GOOD
+    good = {sizes for sizes in possible if visits.speed(sizes)[1] >= least * best} or set(possible)
+    covers = list(_exact(problem, visits.dims, vectors, good, predictor.threads, seconds))
+    if not covers or not visits.matrix:
         most = WORTH * min((total for _, total in covers), default=inf)
-        others = _exact(problem, dims, vectors, set(possible), predictor.threads, seconds)
+        others = _exact(problem, visits.dims, vectors, set(possible), predictor.threads, seconds)
         covers += [cover for cover in others if cover[1] < most]
     for chosen, total in covers:
-        yield RegisterTile(tuple(sorted((looped | dict(zip(dims, chosen))).items())), unrolled, total)
+        yield RegisterTile(tuple(sorted((looped | dict(zip(visits.dims, chosen))).items())), unrolled, total)
+
+
+class _Visits:
+    """How long one visit to a register tile takes, by its sizes over `dims`: row dims, innermost first, and vectors."""
+
+    def __init__(self, problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, int], ...]):
+        self.problem, self.predictor = problem, predictor
+        self.isa = isa_named(predictor.machine.isa)
+        self.matrix = self.isa.matrix if predictor.access.by_matrix else None
+        self.dims = (*reversed(problem.row_dims), problem.vector_dim)
+        self._steps = problem.reduction_length // prod(extent for _, extent in unrolled)
+        trips = [problem.extents[dim] for dim in problem.reductions if dim not in dict(unrolled)]
+        # The innermost loop is over the first reduction that is not unrolled; the first of all is contiguous in x.
+        self._last = next((extent for extent in trips if extent > 1), 1)
+        self._single = {dim: 1 for dim in problem.extents}
+        self._fixed = self._single | dict(unrolled)
+        self._first = geometries(predictor.machine, predictor.threads)[:1]
+        self._timed: dict[tuple[int, ...], tuple[float, float]] = {}
+
+    def possible(self, vectors: int) -> list[tuple[int, ...]]:
+        """The sizes of all tiles that fit the registers. vectors: those of the whole output."""
+        widths = list(range(1, min(MOST_VECTORS, vectors) + 1))
+        if self.matrix:
+            rows = _run_sizes(self.problem, self.matrix)
+        else:
+            widths = [v for v in widths if most_rows(self.isa, v) >= 1]
+            rows = _row_sizes(self.problem, max(most_rows(self.isa, v) for v in widths))
+        return [sizes for sizes in product(*rows, widths) if self._fits(sizes)]
+
+    def _fits(self, sizes: tuple[int, ...]) -> bool:
+        if self.matrix:
+            runs = runs_of(self.problem, dict(zip(self.dims[:-1], sizes)), self.matrix.rows)
+            return registers_of(self.matrix, tuple(run.count for run in runs), sizes[-1]) is not None
+        return prod(sizes[:-1]) <= max(1, most_rows(self.isa, sizes[-1]))
+
+    def speed(self, sizes: tuple[int, ...]) -> tuple[float, float]:
+        """Seconds of one visit to the tile of these sizes, and its microkernel's score.
+
+        The panel of weights seldom stays in L1 from one tile to the next, so weights and x count as streams from
+        outside L1. Where the rows of x evict each other, every scalar of x brings its whole line.
+        """
+        if sizes not in self._timed:
+            predictor, steps = self.predictor, self._steps
+            kernel, score = predictor.kernel(self._fixed | dict(zip(self.dims, sizes)))
+            core = predictor.tile_seconds(kernel, score, steps) + predictor.tile_overhead(kernel, steps, self._last, 1)
+            weights, moving = (moved / predictor.outside_l1 for moved in self._streamed(sizes))
+            scored = weights if predictor.scored_from_l2 else 0.0
+            self._timed[sizes] = (overlapped(core, (moving,), scored, predictor.costs.exposed), score)
+        return self._timed[sizes]
+
+    def _streamed(self, sizes: tuple[int, ...]) -> tuple[float, float]:
+        """Bytes of the weights, and of these and x, that one visit to the tile of these sizes reads."""
+        problem, access, lanes = self.problem, self.predictor.access, self.predictor.machine.lanes
+        x, (near,) = problem.broadcast, self._first
+        weights = problem.reduction_length * sizes[-1] * lanes * access.bytes_of(problem.vector)
+        rows = self._single | dict(zip(self.dims[:-1], sizes))
+        if access.lanewise:
+            summed = {dim: problem.extents[dim] for dim in problem.reductions}
+            tile = rows | summed | {problem.vector_dim: sizes[-1] * lanes}
+            return weights, weights + footprint(problem, x, tile, near.line)
+        conflicts = cache_conflicts(problem, x, rows, self._first)
+        row_bytes = near.line if conflicts.reached[0] > near.ways else access.bytes_of(x) * max(1, x.reach)
+        return weights, weights + problem.reduction_length * prod(sizes[:-1]) * row_bytes
 
 
 def looped_covers(problem: Problem) -> dict[str, Composition]:
