@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import Any, TypeVar
 
 from tiling.loops.index import Index
@@ -45,26 +46,46 @@ from tiling.loops.machines import Aim, Arrive, Await, AwaitParity, Copy, CopyBox
 from tiling.loops.walk import inside, walk, with_blocks
 
 Kind = TypeVar("Kind", bound=Operand)  # an address stays an address, a value becomes another value
+Node = TypeVar("Node")
 ChangeIndex = Callable[[Index], Index]
 ChangeOperand = Callable[[Operand], Operand | None]
 
 
 def with_operands(operand: Kind, change: ChangeOperand) -> Kind:
-    """A value with each part replaced by change(part); where that is None, the walk goes on inside the part."""
+    """A value with each part replaced by change(part); where that is None, the walk goes on inside the part.
+
+    What holds nothing that changes stays the same object, here and in all walks below. To make a node takes longer than
+    to compare its parts, and most nodes stay as they are.
+    """
     changed = change(operand)
     if changed is not None:
         return changed  # type: ignore[return-value]
-    if not isinstance(operand, (Invoke, Apply, Choose)):
-        return operand
     if isinstance(operand, Invoke):
-        operands = tuple([(name, with_operands(given, change)) for name, given in operand.operands])
-        changed = Invoke(operand.instruction, operands)
+        parts = [with_operands(part, change) for _, part in operand.operands]
+        if all([new is old for new, (_, old) in zip(parts, operand.operands)]):
+            return operand
+        changed = Invoke(operand.instruction, tuple([(name, new) for new, (name, _) in zip(parts, operand.operands)]))
     elif isinstance(operand, Apply):
-        changed = Apply(operand.function, tuple([with_operands(argument, change) for argument in operand.arguments]))
+        arguments = tuple([with_operands(argument, change) for argument in operand.arguments])
+        changed = operand if _same(arguments, operand.arguments) else Apply(operand.function, arguments)
+    elif isinstance(operand, Choose):
+        either = [with_operands(value, change) for value in (operand.value, operand.otherwise)]
+        changed = operand if _same(either, (operand.value, operand.otherwise)) else Choose(operand.conditions, *either)
     else:
-        either = (with_operands(value, change) for value in (operand.value, operand.otherwise))
-        changed = Choose(operand.conditions, *either)
+        return operand
     return changed  # type: ignore[return-value]
+
+
+def _same(new: Sequence[object], old: Sequence[object]) -> bool:
+    """Whether two sequences of one length hold the same objects."""
+    return all(map(is_, new, old))
+
+
+def _with(statement: Node, **parts: object) -> Node:
+    """The statement with other parts; where they are the ones that it has, the statement itself."""
+    if all([part is getattr(statement, name) for name, part in parts.items()]):
+        return statement
+    return replace(statement, **parts)  # type: ignore[type-var]
 
 
 def with_values(statement: Statement, change: ChangeOperand) -> Statement:
@@ -74,39 +95,54 @@ def with_values(statement: Statement, change: ChangeOperand) -> Statement:
 
 def with_own_values(statement: Statement, change: ChangeOperand) -> Statement:
     """The statement with `change` applied to its values and addresses, but not to those of the statements inside."""
+    changed = _WITH_VALUES.get(type(statement))
+    return changed(statement, change) if changed else statement
+
+
+def _with_value(statement: Store | Set | Let | Read, change: ChangeOperand) -> Statement:
+    if statement.value is None:
+        return statement
+    value = with_operands(statement.value, change)
+    if value is statement.value:
+        return statement
     # Written out, as in `with_blocks`: `replace` takes ten times as long.
     if isinstance(statement, Store):
-        return Store(statement.buffer, statement.at, with_operands(statement.value, change))
-    if isinstance(statement, Set):
-        return Set(statement.name, with_operands(statement.value, change))
+        return Store(statement.buffer, statement.at, value)
     if isinstance(statement, Let):
-        value = None if statement.value is None else with_operands(statement.value, change)
         return Let(statement.name, value, statement.changes, statement.dtype)
-    if isinstance(statement, Read):
-        return Read(statement.name, with_operands(statement.value, change))
-    if isinstance(statement, Do):
-        return Do(with_operands(statement.invoke, change))
-    if isinstance(statement, View):
-        return View(statement.name, with_operands(statement.address, change))
-    if isinstance(statement, (Prefetch, Aim)):
-        return replace(statement, address=with_operands(statement.address, change))
-    if isinstance(statement, Copy):
-        target, source = (with_operands(each, change) for each in (statement.target, statement.source))
-        return Copy(target, source, statement.count, statement.conditions)
-    if isinstance(statement, CopyBox):
-        places = (statement.target, statement.source, statement.barrier)
-        target, source, barrier = (with_operands(each, change) for each in places)
-        return replace(statement, target=target, source=source, barrier=barrier)
-    if isinstance(statement, StoreBox):
-        target, source = (with_operands(each, change) for each in (statement.target, statement.source))
-        return replace(statement, target=target, source=source)
-    if isinstance(statement, (Open, Arrive, Await, AwaitParity)):
-        return replace(statement, barrier=with_operands(statement.barrier, change))
-    if isinstance(statement, Take):
-        return Take(statement.name, with_operands(statement.counter, change), statement.count)
-    if isinstance(statement, Call):
-        return replace(statement, views=tuple(with_operands(view, change) for view in statement.views))
-    return statement
+    return type(statement)(statement.name, value)
+
+
+def _with_invoke(statement: Do, change: ChangeOperand) -> Statement:
+    invoke = with_operands(statement.invoke, change)
+    return statement if invoke is statement.invoke else Do(invoke)
+
+
+def _with_places(*names: str) -> Callable[[Any, ChangeOperand], Statement]:
+    """How addresses of these names change in a statement."""
+
+    def changed(statement: Statement, change: ChangeOperand) -> Statement:
+        return _with(statement, **{name: with_operands(getattr(statement, name), change) for name in names})
+
+    return changed
+
+
+def _with_views(statement: Call, change: ChangeOperand) -> Statement:
+    views = tuple([with_operands(view, change) for view in statement.views])
+    return statement if _same(views, statement.views) else replace(statement, views=views)
+
+
+# By type, as for `_OPERANDS`.
+_WITH_VALUES: dict[type, Callable[[Any, ChangeOperand], Statement]] = {
+    **dict.fromkeys((Store, Set, Let, Read), _with_value),
+    Do: _with_invoke,
+    **dict.fromkeys((View, Prefetch, Aim), _with_places("address")),
+    **dict.fromkeys((Copy, StoreBox), _with_places("target", "source")),
+    CopyBox: _with_places("target", "source", "barrier"),
+    **dict.fromkeys((Open, Arrive, Await, AwaitParity), _with_places("barrier")),
+    Take: _with_places("counter"),
+    Call: _with_views,
+}
 
 
 def with_buffers(statement: Statement, names: Mapping[str, str]) -> Statement:
@@ -139,14 +175,11 @@ def with_own_indices(statement: Statement, change: ChangeIndex) -> Statement:
 
 
 def _place(operand: Operand, change: ChangeIndex) -> Operand | None:
-    if isinstance(operand, Load):
-        return Load(operand.buffer, tuple([change(index) for index in operand.at]))
-    if isinstance(operand, Address):
-        return Address(operand.buffer, tuple([change(index) for index in operand.at]))
-    if isinstance(operand, Stride):
-        return Stride(operand.buffer, tuple([change(index) for index in operand.at]))
+    if isinstance(operand, (Load, Address, Stride)):
+        at = tuple([change(index) for index in operand.at])
+        return operand if _same(at, operand.at) else type(operand)(operand.buffer, at)
     if isinstance(operand, Immediate):
-        return Immediate(change(operand.number))
+        return _with(operand, number=change(operand.number))
     if isinstance(operand, Position):
         return Position(change(operand.index))
     if isinstance(operand, Choose):
@@ -159,40 +192,52 @@ def _place(operand: Operand, change: ChangeIndex) -> Operand | None:
 
 def _with_bounds(statement: Statement, change: ChangeIndex) -> Statement:
     """The statement with `change` applied to those of its own indices that are no part of a value."""
-    if isinstance(statement, (Set, Let, Do, View)):  # most statements, which have none
-        return statement
-    if isinstance(statement, Store):
-        return Store(statement.buffer, tuple([change(index) for index in statement.at]), statement.value)
-    if isinstance(statement, Define):
-        return replace(statement, index=change(statement.index))
-    if isinstance(statement, Await):
-        return Await(statement.barrier, change(statement.phase))
-    if isinstance(statement, AwaitParity):
-        return AwaitParity(statement.barrier, change(statement.parity))
-    if isinstance(statement, CopyBox):
-        return replace(statement, windows=tuple(replace(each, tap=change(each.tap)) for each in statement.windows))
-    if isinstance(statement, Move):
-        return Move(statement.view, tuple([change(index) for index in statement.at]))
-    if isinstance(statement, Aim):
-        return replace(statement, elements=change(statement.elements))
-    if isinstance(statement, Alloc):
-        return statement if statement.at is None else replace(statement, at=change(statement.at))
-    if isinstance(statement, Call):
-        return replace(statement, numbers=tuple(change(number) for number in statement.numbers))
-    if isinstance(statement, (Copy, Decide)):
-        return replace(statement, conditions=_conditions(statement.conditions, change))
-    if isinstance(statement, If):
-        return If(_conditions(statement.conditions, change), statement.body, statement.otherwise)
-    if isinstance(statement, StagedPart):
-        return replace(statement, part=tuple(replace(a, start=change(a.start)) for a in statement.part))
-    if isinstance(statement, For):
-        limit = None if statement.limit is None else change(statement.limit)
-        return replace(statement, start=change(statement.start), stop=change(statement.stop), limit=limit)
-    return statement
+    changed = _WITH_BOUNDS.get(type(statement))
+    return changed(statement, change) if changed else statement
+
+
+def _stored_at(statement: Store, change: ChangeIndex) -> Statement:
+    at = tuple([change(index) for index in statement.at])
+    return statement if _same(at, statement.at) else Store(statement.buffer, at, statement.value)
+
+
+def _moved_by(statement: Move, change: ChangeIndex) -> Statement:
+    at = tuple([change(index) for index in statement.at])
+    return statement if _same(at, statement.at) else Move(statement.view, at)
+
+
+def _bounded_by(statement: For, change: ChangeIndex) -> Statement:
+    limit = None if statement.limit is None else change(statement.limit)
+    return _with(statement, start=change(statement.start), stop=change(statement.stop), limit=limit)
+
+
+# By type, as for `_OPERANDS`. Most statements are not here: they have no such index.
+_WITH_BOUNDS: dict[type, Callable[[Any, ChangeIndex], Statement]] = {
+    Store: _stored_at,
+    Move: _moved_by,
+    For: _bounded_by,
+    Define: lambda s, change: _with(s, index=change(s.index)),
+    Await: lambda s, change: _with(s, phase=change(s.phase)),
+    AwaitParity: lambda s, change: _with(s, parity=change(s.parity)),
+    CopyBox: lambda s, change: replace(s, windows=tuple(replace(w, tap=change(w.tap)) for w in s.windows)),
+    Aim: lambda s, change: _with(s, elements=change(s.elements)),
+    Alloc: lambda s, change: s if s.at is None else _with(s, at=change(s.at)),
+    Call: lambda s, change: replace(s, numbers=tuple(change(number) for number in s.numbers)),
+    **dict.fromkeys((If, Copy, Decide), lambda s, change: _with(s, conditions=_conditions(s.conditions, change))),
+    StagedPart: lambda s, change: replace(s, part=tuple(replace(a, start=change(a.start)) for a in s.part)),
+}
 
 
 def _conditions(conditions: tuple[Condition, ...], change: ChangeIndex) -> tuple[Condition, ...]:
-    return tuple([Inside(change(c.index), c.low, c.high) if isinstance(c, Inside) else c for c in conditions])
+    found = tuple([_condition(condition, change) for condition in conditions])
+    return conditions if _same(found, conditions) else found
+
+
+def _condition(condition: Condition, change: ChangeIndex) -> Condition:
+    if not isinstance(condition, Inside):
+        return condition
+    index = change(condition.index)
+    return condition if index is condition.index else Inside(index, condition.low, condition.high)
 
 
 def substituted(body: Body, by: Mapping[str, Index]) -> Body:

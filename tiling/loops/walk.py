@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from operator import is_
 from typing import Any
 
 from tiling.loops.buffer import Buffer
@@ -27,20 +28,25 @@ def inside(statement: Statement) -> tuple[Body, ...]:
 
 def with_blocks(statement: Statement, change: Callable[[Body], Body]) -> Statement:
     """The statement with `change` applied to the blocks directly inside it. One without blocks is returned as it is."""
-    if type(statement) not in _INSIDE:
+    blocks = _INSIDE.get(type(statement))
+    if not blocks:
+        return statement
+    old = blocks(statement)
+    new = [change(block) for block in old]
+    if all([len(a) == len(b) and all(map(is_, a, b)) for a, b in zip(old, new)]):
         return statement
     # Written out: `dataclasses.replace` takes ten times as long, and passes do little else.
     if isinstance(statement, For):
-        s, body = statement, change(statement.body)
-        return For(s.name, s.start, s.stop, s.step, body, s.kind, s.dim, s.limit, s.together)
+        s = statement
+        return For(s.name, s.start, s.stop, s.step, new[0], s.kind, s.dim, s.limit, s.together)
     if isinstance(statement, If):
-        return If(statement.conditions, change(statement.body), change(statement.otherwise))
+        return If(statement.conditions, *new)
     if isinstance(statement, Beside):
-        return Beside(statement.warps, change(statement.body), change(statement.otherwise))
+        return Beside(statement.warps, *new)
     if isinstance(statement, Block):
-        return Block(statement.name, change(statement.body), statement.notes)
+        return Block(statement.name, new[0], statement.notes)
     assert isinstance(statement, (StagedPart, Team))
-    return replace(statement, body=change(statement.body))
+    return replace(statement, body=new[0])
 
 
 def walk(body: Body) -> Iterator[Statement]:

@@ -48,14 +48,13 @@ class _Walk:
         return tuple([self.statement(statement, here) for statement in body])
 
     def statement(self, statement: Statement, here: _Ranges) -> Statement:
-        if _divides(statement):
-            statement = with_own_indices(statement, lambda index: from_zero(index, here))
+        statement = with_own_indices(statement, lambda index: from_zero(index, here) if _divides(index) else index)
         if isinstance(statement, Define):
             here[statement.name] = values_of(statement.index, here)
         elif isinstance(statement, For):
             first, last = values_of(statement.start, here)[0], values_of(statement.stop, here)[1] - 1
             inner = _Ranges({**here, statement.name: (first, max(first, last))})
-            return replace(statement, body=self.body(statement.body, inner))
+            return with_blocks(statement, lambda block: self.body(block, inner))
         elif isinstance(statement, If):
             inner = _Ranges(here)
             for condition in statement.conditions:
@@ -68,17 +67,9 @@ class _Walk:
         return with_blocks(statement, lambda block: self.body(block, here))
 
 
-def _divides(statement: Statement) -> bool:
-    """Whether an index of the statement itself has a quotient or a remainder."""
-    found = False
-
-    def look(index: Index) -> Index:
-        nonlocal found
-        found = found or any(part.operation in ("/", "%") for part in index.parts())
-        return index
-
-    with_own_indices(statement, look)
-    return found
+def _divides(index: Index) -> bool:
+    """Whether an index has a quotient or a remainder."""
+    return any(part.operation in ("/", "%") for part in index.parts())
 
 
 def _narrow(condition: Condition, ranges: _Ranges) -> None:
