@@ -18,6 +18,7 @@ from tiling.arrays.access import access_of
 from tiling.arrays.bias import stored
 from tiling.loops.kernel import Kernel, Scratch
 from tiling.loops.language import Aligned, Decide, Do
+from tiling.loops.lowering.prefetch.plan import plan_prefetches
 from tiling.loops.walk import bodies, buffers, walk
 from tiling.problem import Problem
 from tiling.rewrite.copies.im2col import COPY
@@ -54,7 +55,8 @@ def facts_of(scheme: Scheme, isa: Isa, stream: bool, threads: int = 1) -> Produc
     """What the passes need to know of a kernel."""
     dots, left = scheme_in_dot_groups(scheme), stored_by(scheme, scheme.problem)
     zero = bool(left and compares_with_zero(left))
-    return ProductFacts(dots, scheme.problem, isa, packed_words(scheme), stream, zero, threads)
+    prefetches = plan_prefetches(dots, stream)
+    return ProductFacts(dots, scheme.problem, isa, packed_words(scheme), stream, zero, threads, prefetches)
 
 
 def stored_by(scheme: Scheme, problem: Problem) -> Epilogue | None:

@@ -154,9 +154,8 @@ def around_facts(winograd: Winograd, isa: Isa, threads: int) -> ProductFacts:
 
 
 def product_facts(winograd: Winograd, isa: Isa) -> ProductFacts:
-    """What passes need to know of one product. Between two uses of a row of V, all α² points of V are read."""
-    points = winograd.alpha**2
-    return replace(facts_of(winograd.product, isa, False), in_turn=points, weights_in_turn=points * winograd.parts)
+    """What passes need to know of one product."""
+    return replace(facts_of(winograd.product, isa, False), prefetches=winograd.prefetches)
 
 
 def packed_floats(winograd: Winograd) -> int:

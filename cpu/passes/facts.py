@@ -8,7 +8,7 @@ from microkernels.tile.forms import Isa
 from tiling.arrays.access import Access, access_of
 from tiling.arrays.bias import bias_of
 from tiling.loops.lowering.arrays import name_of
-from tiling.loops.lowering.prefetch.plan import Plan, plan_prefetches
+from tiling.loops.lowering.prefetch.plan import Plan
 from tiling.problem import Problem
 from tiling.rewrite.copies.strips import strip_of
 from tiling.rewrite.parts import PARTS
@@ -21,8 +21,8 @@ class ProductFacts:
 
     scheme: in dot groups. problem: as its caller sees it, before any copy of x. packed: how many lanes the packed
     weights fill. stream: whether stores may bypass the caches. zero: whether the epilogue compares with zero. threads:
-    how many share a call. transforms: whether the loops are the transforms of Winograd's algorithm around its products.
-    in_turn: how many arrays like x a call reads in turn, one product after the other. weights_in_turn: how many like w.
+    how many share a call. prefetches: what its tiles prefetch, one plan of each. transforms: whether the loops are the
+    transforms of Winograd's algorithm around its products.
     """
 
     scheme: Scheme
@@ -32,19 +32,13 @@ class ProductFacts:
     stream: bool
     zero: bool
     threads: int = 1
+    prefetches: tuple[Plan, ...] = ()
     transforms: bool = False
-    in_turn: int = 1
-    weights_in_turn: int = 1
 
     @property
     def access(self) -> Access:
         """How tiles reach x and the output."""
         return access_of(self.scheme.problem)
-
-    @property
-    def prefetches(self) -> tuple[Plan, ...]:
-        """What its tiles prefetch, one plan of each."""
-        return plan_prefetches(self.scheme, self.stream, self.in_turn, self.weights_in_turn)
 
     @property
     def parts(self) -> int:

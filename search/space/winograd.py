@@ -2,7 +2,8 @@
 
     seconds = transforms + products + start of the threads
 
-Transforms and products each take max(core, movement) + `exposed` · (the smaller of the two).
+Transforms and products each take max(core, movement) + `exposed` · (the smaller of the two). Products wait besides for
+what comes from beyond L2 and is not prefetched.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from math import prod
 from microkernels.scores.catalog import Catalog
 from search.cost.cache_conflicts import geometry
 from search.cost.costs import COSTS
-from search.cost.predict import Predictor
+from search.cost.predict import Prediction, Predictor
 from search.space.explain import aligned
 from search.space.space import candidates, trusted
 from tiling.durations import microseconds
+from tiling.loops.lowering.prefetch.plan import left
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.rewrite.winograd.algorithm import Matrix, Winograd, product_problem, tile_grid, transforms
@@ -33,6 +35,17 @@ BLOCKS, SCHEMES = 4, 3
 SHARED = 0.6
 # The fewest rows of a product: fewer do not fill the registers beside two vectors of weights.
 LEAST_TILES = 8
+
+
+@dataclass(frozen=True)
+class Unprefetched:
+    """The shares of a product that are in tiles which prefetch no rows of V, or no weights, from beyond L2."""
+
+    rows: float
+    weights: float
+
+
+PREFETCHED = Unprefetched(0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -69,9 +82,7 @@ def winograd_candidates(
             product = product_problem(problem, block, channels)
             for scheme in candidates(product, machine, catalog, 1, SCHEMES):
                 winograd = Winograd(problem, m, block, channels, scheme.scheme)
-                core = scheme.prediction.compute + scheme.prediction.overhead
-                prediction = _prediction(problem, m, block, channels, machine, threads, core, cold)
-                found.append(WinogradCandidate(winograd, prediction))
+                found.append(_candidate(winograd, scheme.prediction, machine, threads, cold))
     return sorted(found, key=lambda candidate: (candidate.prediction.seconds, candidate.scheme.text))
 
 
@@ -96,10 +107,17 @@ def predicted(
     found = []
     for winograd in schemes:
         part = Predictor(winograd.product.problem, machine, trusted(catalog), 1).predict(winograd.product)
-        block = winograd.problem, winograd.m, winograd.block, winograd.channels
-        core = part.compute + part.overhead
-        found.append(WinogradCandidate(winograd, _prediction(*block, machine, threads, core, cold)))
+        found.append(_candidate(winograd, part, machine, threads, cold))
     return found
+
+
+def _candidate(
+    winograd: Winograd, product: Prediction, machine: Machine, threads: int, cold: bool
+) -> WinogradCandidate:
+    """A form with its prediction. product: that of one product."""
+    block, core = (winograd.problem, winograd.m, winograd.block, winograd.channels), product.compute + product.overhead
+    alone = Unprefetched(left(winograd.prefetches, "x"), left(winograd.prefetches, "w"))
+    return WinogradCandidate(winograd, _prediction(*block, machine, threads, core, alone, cold))
 
 
 def blocks(problem: Problem, m: int, machine: Machine, threads: int, cold: bool = False) -> list[tuple[int, int]]:
@@ -120,7 +138,9 @@ def blocks(problem: Problem, m: int, machine: Machine, threads: int, cold: bool 
     for size in sizes:
         for channels in parts:
             peak = product_problem(problem, size, channels).flops / machine.peak
-            found[size, channels] = _prediction(problem, m, size, channels, machine, threads, peak, cold).seconds
+            found[size, channels] = _prediction(
+                problem, m, size, channels, machine, threads, peak, PREFETCHED, cold
+            ).seconds
     # With several threads the remainder for the busiest one weighs most; the prediction includes it.
     return sorted(found, key=lambda block: (float(f"{found[block]:.2e}"), -block[0] * block[1]))
 
@@ -133,6 +153,7 @@ def _prediction(
     machine: Machine,
     threads: int,
     product_seconds: float,
+    alone: Unprefetched,
     cold: bool,
 ) -> WinogradPrediction:
     # The model's arithmetic and overhead of one product assume that its data is near. Data from further out is counted
@@ -156,12 +177,28 @@ def _prediction(
     outside = moved + x / reading + y / writing
     first = max(transforming, outside) + COSTS.exposed * min(transforming, outside)
     core = busiest * points * product_seconds
-    passing = busiest * u / _bandwidth(machine, threads, u * counts[1] + v + product) + moved
+    weights = [(busiest * u, _bandwidth(machine, threads, u * counts[1] + v + product))]
     # The weights of each part come from memory once, and then lie where a warm call finds them.
-    passing += min(busiest, counts[1]) * u / machine.memory_bandwidth if cold else 0.0
+    weights += [(min(busiest, counts[1]) * u, machine.memory_bandwidth)] if cold else []
+    rows = [(busiest * v, _bandwidth(machine, threads, v + product))]
+    passing = sum(size / rate for size, rate in weights) + moved
     second = max(core, passing) + COSTS.exposed * min(core, passing)
+    if passing < core:
+        second += alone.weights * _late(machine, weights) + alone.rows * _late(machine, rows)
     start = COSTS.start if tasks > 1 and threads > 1 else 0.0
     return WinogradPrediction(first + second + start, first, second, passing)
+
+
+def _late(machine: Machine, moved: Sequence[tuple[float, float]]) -> float:
+    """Seconds that show besides where data of so many bytes, at so many bytes/s, is not prefetched.
+
+    Rows of V and panels of U are short, and each begins a stream of its own. So they are waited for from a fast L3 too:
+    rows of V show 0.34 and 0.36 of their time on a Zen 3 (yolo9000:Y4 and Y8), 0.5 to 1 on a Zen 5 (Y4). Weights from
+    memory show 0.38 and 0.46 of theirs (512 and 256 channels of ResNet-50), fewer of them more. These follow from the
+    times in docs/decisions/018 and 055.
+    """
+    near = machine.caches[min(1, len(machine.caches) - 1)].bandwidth
+    return (COSTS.not_prefetched - COSTS.exposed) * sum(size / rate for size, rate in moved if rate < near)
 
 
 def _cycles(m: int) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from functools import cache, cached_property
 from math import prod
 from typing import ClassVar
 
+from tiling.loops.lowering.prefetch.plan import Plan, plan_prefetches
 from tiling.operators import matmul
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
@@ -184,6 +185,12 @@ class Winograd:
     def parts(self) -> int:
         """Parts that the output channels are cut into."""
         return -(-self.problem.extents["k"] // self.channels)
+
+    @cached_property
+    def prefetches(self) -> tuple[Plan, ...]:
+        """What the tiles of a product prefetch. Between two uses of a row of V, all α² points of V are read."""
+        points = self.alpha**2
+        return plan_prefetches(self.product, in_turn=points, weights_in_turn=points * self.parts)
 
     @property
     def lanes(self) -> int:

@@ -2,13 +2,15 @@
 
     plan_prefetches(scheme) -> (Plan, …)        one for each register tile
     prefetched(plans) -> {"w", …}               what all tiles bring to L2
+    left(plans, "w") -> 0.0 … 1.0               the share of the work that waits for it
 
 Scheme and problem are those that tiles see. Where numbers are narrow, they are in dot groups.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 from tiling.loops.lowering.nest import Around, nest_of, tiles
 from tiling.loops.lowering.prefetch import limits
@@ -21,7 +23,7 @@ from tiling.loops.lowering.prefetch.past_l1 import streams_past_l1
 from tiling.loops.lowering.prefetch.pieces import Piece, pieces
 from tiling.loops.lowering.prefetch.pixels import NextPixels, next_pixels
 from tiling.loops.lowering.prefetch.rows import NextRows, next_rows
-from tiling.loops.lowering.prefetch.weights import NextWeights, next_weights
+from tiling.loops.lowering.prefetch.weights import NextWeights, most_rows, next_weights
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 
@@ -36,8 +38,8 @@ class Plan:
     next_rows: rows of x that the next tile alone reads, into L1. next_pixels: those that it is first to read, into L1.
     next_weights: what lies behind this tile's weights.
 
-    The model counts no wait for what all tiles prefetch (`prefetched_to_l2`). `past_l1`, `apart` and `next_pixels` cost
-    0 in it (decision 016). It plans for one x and one w, so it knows no `next_rows` and no `next_weights`.
+    The model counts no wait for what tiles prefetch from beyond L2 (`prefetched_from_beyond`). `past_l1`, `apart` and
+    `next_pixels` come from L2, which counts as if no tile waited for it (decision 016).
     """
 
     # Six more into L1 in each step take no measurable time where the tile has two vectors or more, and 29 pairs of
@@ -54,11 +56,17 @@ class Plan:
     next_weights: NextWeights | None
 
     @property
-    def prefetched_to_l2(self) -> frozenset[str]:
-        """The arrays, x, w or y, whose lines the tiles prefetch into L2, or those of y into L1."""
-        found = {piece.array for piece in self.pieces} | ({"x"} if self.next_panel else set())
+    def prefetched_from_beyond(self) -> frozenset[str]:
+        """The arrays, x, w or y, whose lines the tiles prefetch that lie beyond L2."""
+        found = {piece.array for piece in self.pieces} | ({"x"} if self.next_panel or self.next_rows else set())
         found |= {"w"} if self.next_weights else set()
         return frozenset(found | ({"y"} if self.next_outputs or self.outputs else set()))
+
+    def left(self, array: str) -> float:
+        """The share of these tiles whose x, w or y no tile prefetches: no tile is before the first of a loop."""
+        if array == "x" and self.next_rows:
+            return 1 / self.next_rows.loop.trips
+        return 0.0 if array in self.prefetched_from_beyond else 1.0
 
 
 def plan_prefetches(
@@ -76,27 +84,45 @@ def plan_prefetches(
 def _of_tile(
     problem: Problem, tile: Around, around: tuple[Around, ...], stream: bool, in_turn: int, weights_in_turn: int
 ) -> Plan:
-    found = pieces(problem, tile)
-    panels = any(piece.array == "w" for piece in found)  # a cursor brings the panels behind this one already
-    rows = next_rows(problem, tile, in_turn)
-    # Tiles of short vectors prefetch the next rows or the next weights, not both. The largest steps of 16 registers are
-    # 12 FMAs and 6 broadcasts in 6 cycles. With both prefetches, and the dozen instructions of an address, a step has
-    # 36 to 37, and a Zen 3 starts 6 a cycle. There the rows alone are worth more (decision 055).
-    full = rows is not None and tile.register.lanes < limits.LONG_VECTOR
     return Plan(
         tile,
-        found,
+        pieces(problem, tile),
         streams_past_l1(problem, tile),
         apart(problem, tile),
         next_panel(problem, tile),
         None if stream else next_outputs(problem, tile),
         () if stream else outputs(problem, tile),
-        rows,
+        next_rows(problem, tile, in_turn),
         next_pixels(problem, tile),
-        None if panels or full else next_weights(problem, tile, around, weights_in_turn),
+        _weights(problem, tile, around, in_turn, weights_in_turn),
     )
 
 
+def _weights(
+    problem: Problem, tile: Around, around: tuple[Around, ...], in_turn: int, weights_in_turn: int
+) -> NextWeights | None:
+    """The weights that a tile prefetches, or those that a tile of more rows prefetches for it.
+
+    None where a cursor brings the panels behind this one already.
+    """
+    most = most_rows(problem, tile, around)
+    if any(piece.array == "w" for piece in pieces(problem, most)):
+        return None
+    # Tiles of short vectors prefetch the next rows or the next weights, not both. The largest steps of 16 registers are
+    # 12 FMAs and 6 broadcasts in 6 cycles. With both prefetches, and the dozen instructions of an address, a step has
+    # 36 to 37, and a Zen 3 starts 6 a cycle. There the rows alone are worth more (decision 055).
+    if most.register.lanes < limits.LONG_VECTOR and next_rows(problem, most, in_turn):
+        return None
+    found = next_weights(problem, most, weights_in_turn)
+    return found if found is None or most is tile else replace(found, lines=0)
+
+
 def prefetched(plans: tuple[Plan, ...]) -> frozenset[str]:
-    """The arrays, x, w or y, that every tile prefetches into L2."""
-    return frozenset.intersection(*(plan.prefetched_to_l2 for plan in plans))
+    """The arrays, x, w or y, that every tile prefetches from beyond L2."""
+    return frozenset.intersection(*(plan.prefetched_from_beyond for plan in plans))
+
+
+def left(plans: tuple[Plan, ...], array: str) -> float:
+    """The share of the multiplications in tiles whose x, w or y no tile prefetches from beyond L2."""
+    work = [prod(loop.trips for loop in p.tile.outer) * prod(p.tile.register.extents.values()) for p in plans]
+    return sum(n * plan.left(array) for n, plan in zip(work, plans)) / sum(work)

@@ -16,7 +16,8 @@ from tiling.problem import Problem
 class NextWeights:
     """The weights behind those of this tile: the first ones of the next panel, or of the next product.
 
-    A step prefetches its `lines`, of `in_line` elements each, `elements` further than its own, into L2.
+    A step prefetches its `lines`, of `in_line` elements each, `elements` further than its own, into L2. It has none
+    where tiles with more rows of the same panel do so.
     """
 
     elements: int
@@ -24,13 +25,11 @@ class NextWeights:
     in_line: int
 
 
-def next_weights(problem: Problem, tile: Around, around: tuple[Around, ...], in_turn: int) -> NextWeights | None:
-    """The weights that a tile prefetches. around: all tiles of the nest.
+def next_weights(problem: Problem, tile: Around, in_turn: int) -> NextWeights | None:
+    """The weights that a tile prefetches. in_turn: how many products a call computes, each with weights of its own.
 
-    in_turn: how many products a call computes, one after the other, each with weights of its own. None where it is one,
-    or L2 keeps the weights of all (fewer bytes than `FEW_WEIGHTS`), and where other tiles, which cover more rows of the
-    same panel, prefetch them. None where a step has no room for its lines, or so many rows read a line that the wait
-    for it hardly shows.
+    None where it is one, or L2 keeps the weights of all (fewer bytes than `FEW_WEIGHTS`). None where a step has no room
+    for its lines, or so many rows read a line that the wait for it hardly shows.
     """
     access, extents = access_of(problem), tile.register.extents
     if in_turn == 1 or access.by_matrix or access.lanewise or access.weights_broadcast:
@@ -43,11 +42,16 @@ def next_weights(problem: Problem, tile: Around, around: tuple[Around, ...], in_
     lines, a_step = ceil(extents[lane] * size / LINE), prod(extents[dim] for dim in access.sharing_dims)
     if rows > limits.MOST_A_LINE or a_step + vectors + lines > limits.LOADS_AN_FMA * a_step * vectors:
         return None
-    beside = [each for each in around if _panels(each, access.sharing_dims) == _panels(tile, access.sharing_dims)]
-    if tile is not max(beside, key=lambda each: _rows(each, access.sharing_dims)):
-        return None
     steps = prod(loop.trips for loop in tile.inner) * prod(extents[dim] for dim in problem.reductions)
     return NextWeights(steps * extents[lane], lines, LINE // size)
+
+
+def most_rows(problem: Problem, tile: Around, around: tuple[Around, ...]) -> Around:
+    """The tile of the most rows among those that stand, as this one, in the loops of the same panels of weights."""
+    rows = access_of(problem).sharing_dims
+    return max(
+        (each for each in around if _panels(each, rows) == _panels(tile, rows)), key=lambda each: _rows(each, rows)
+    )
 
 
 def _panels(tile: Around, rows: tuple[str, ...]) -> tuple[tuple[str, int, int, int], ...]:
