@@ -150,7 +150,7 @@ def around_facts(winograd: Winograd, isa: Isa, threads: int) -> ProductFacts:
     epilogue = winograd.problem.epilogue
     zero = epilogue is not None and compares_with_zero(epilogue)
     lanes = packed_lanes(winograd.product)
-    return ProductFacts(winograd.product, winograd.problem, isa, lanes, False, zero, threads, transforms=True)
+    return ProductFacts(winograd.product, winograd.problem, isa, lanes, False, zero, threads)
 
 
 def product_facts(winograd: Winograd, isa: Isa) -> ProductFacts:

@@ -21,8 +21,7 @@ class ProductFacts:
 
     scheme: in dot groups. problem: as its caller sees it, before any copy of x. packed: how many lanes the packed
     weights fill. stream: whether stores may bypass the caches. zero: whether the epilogue compares with zero. threads:
-    how many share a call. prefetches: what its tiles prefetch, one plan of each. transforms: whether the loops are the
-    transforms of Winograd's algorithm around its products.
+    how many share a call. prefetches: what its tiles prefetch, one plan of each.
     """
 
     scheme: Scheme
@@ -33,7 +32,6 @@ class ProductFacts:
     zero: bool
     threads: int = 1
     prefetches: tuple[Plan, ...] = ()
-    transforms: bool = False
 
     @property
     def access(self) -> Access:

@@ -161,7 +161,7 @@ PRODUCT: tuple[ProductPass, ...] = (
         lambda kernel, facts: bind_cores(kernel),
         copy=lambda kernel, facts: bind_cores(kernel) if len(core_loops(kernel)) > 1 else kernel,
     ),
-    ProductPass("share sums", lambda kernel, facts: share_sums(kernel), lambda facts: facts.transforms, beside=True),
+    ProductPass("share sums", lambda kernel, facts: share_sums(kernel), beside=True),
     ProductPass(
         "matrix tiles",
         lambda kernel, facts: matrix_tiles(kernel, facts.scheme.problem, matrix_instructions_of(facts.isa)),

@@ -30,11 +30,11 @@ def share_sums(kernel: Kernel) -> Kernel:
 
 def _shared(body: Body) -> Body:
     found: list[Statement] = []
-    run: list[tuple[str, Terms]] = []
+    run: list[tuple[Let, Terms]] = []
     for statement in body:
         terms = terms_of(statement.value) if isinstance(statement, Let) else None
         if isinstance(statement, Let) and terms is not None:
-            run.append((statement.name, terms))
+            run.append((statement, terms))
             continue
         found += _lets(run)
         run = []
@@ -42,15 +42,15 @@ def _shared(body: Body) -> Body:
     return (*found, *_lets(run))
 
 
-def _lets(run: Sequence[tuple[str, Terms]]) -> list[Let]:
-    """The sums of a run, after those that they share."""
-    if not run:
-        return []
-    sharing = _Sharing([name for name, _ in run])
+def _lets(run: Sequence[tuple[Let, Terms]]) -> list[Let]:
+    """The sums of a run, after those that they share. A sum by itself shares none."""
+    if len(run) < 2:
+        return [let for let, _ in run]
+    sharing = _Sharing([let.name for let, _ in run])
     inputs = sorted({name for _, terms in run for name in terms})
     given = [{name: terms[name] for name in inputs if name in terms} for _, terms in run]
     rows = sharing.paired_rows(sharing.paired_columns(given, inputs))
-    return [*sharing.lets, *(Let(name, sum_of(terms)) for (name, _), terms in zip(run, rows, strict=True))]
+    return [*sharing.lets, *(Let(let.name, sum_of(terms)) for (let, _), terms in zip(run, rows, strict=True))]
 
 
 class _Sharing:
