@@ -13,6 +13,7 @@ Read in this order:
     quotients    quotients of numbers that are never negative
     passes       what a pass is, and a kernel after each of a list
     facts/       what passes and printers ask of loops
+    value_text   values, places and conditions as pseudo-code
     listing      a kernel of any form as pseudo-code
     lowering/    from a scheme to loops
     meaning/     what functions, memory and instructions mean

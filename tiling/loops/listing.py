@@ -16,32 +16,20 @@ from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index
 from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
-    Address,
-    Aligned,
     Alloc,
-    Apply,
     Barrier,
     Block,
     Body,
     Call,
-    Choose,
     Comment,
-    Condition,
     Decide,
     Define,
     Do,
-    Flag,
     For,
     If,
-    Immediate,
-    Invoke,
     Let,
     Load,
-    Mask,
     Move,
-    Number,
-    Operand,
-    Position,
     Prefetch,
     Read,
     Register,
@@ -51,9 +39,7 @@ from tiling.loops.language import (
     StagedPart,
     Statement,
     Store,
-    Stride,
     Team,
-    Value,
     View,
 )
 from tiling.loops.machines import (
@@ -77,6 +63,7 @@ from tiling.loops.machines import (
     Wait,
     WaitStores,
 )
+from tiling.loops.value_text import all_of, assigned, operand_text, place
 
 WIDTH = 100  # a block of simple statements is one line where it fits
 _MEMORIES = {
@@ -86,7 +73,6 @@ _MEMORIES = {
     "stack": "memory of the function",
     "tile": "a tile register",
 }
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _SIMPLE = (Let, Set, Store, Do)
 
 
@@ -176,7 +162,7 @@ def _end(index: Index) -> str:
 
 
 def _choice(choice: If, word: str) -> Iterator[str]:
-    yield f"{word} {_all(choice.conditions)}:"
+    yield f"{word} {all_of(choice.conditions)}:"
     yield from _deeper(choice.body)
     if len(choice.otherwise) == 1 and isinstance(choice.otherwise[0], If):
         yield from _choice(choice.otherwise[0], "else if")
@@ -205,31 +191,31 @@ def _line(statement: Statement) -> str:
         case Alloc(buffer, at):
             return _buffer(buffer) + ("" if at is None else f" at byte {at}")
         case Store(buffer, at, value):
-            return _assigned(_place(buffer, at), Load(buffer, at), value)
+            return assigned(place(buffer, at), Load(buffer, at), value)
         case Let(name, None):
             return f"{name} in a register"
         case Let(name, value) | Set(name, value):
             assert value is not None
-            return _assigned(name, Register(name), value)
+            return assigned(name, Register(name), value)
         case Define(name, index):
             return f"{name} = {index}"
         case Read(name, value):
-            return f"{name} = {_operand(value)}"
+            return f"{name} = {operand_text(value)}"
         case SetFlag(name, holds):
             return f"{'raise' if holds else 'clear'} {name}"
         case Decide(name, conditions):
-            return f"{name} = whether {_all(conditions)}"
+            return f"{name} = whether {all_of(conditions)}"
         case View(name, address):
-            return f"{name} = {_operand(address)}"
+            return f"{name} = {operand_text(address)}"
         case Seen(buffer, of, flag, otherwise):
             memory = f"({of} if {flag} else {otherwise})" if flag else of
             return f"{buffer.name}[{', '.join(map(str, buffer.sizes))}] of {buffer.dtype} is {memory}"
         case Move(view, at):
             return f"{view} += [{', '.join(map(str, at))}]"
         case Do(invoke):
-            return _operand(invoke)
+            return operand_text(invoke)
         case Call(function, views, numbers, flags):
-            return f"{function}({', '.join((*map(_operand, views), *map(str, numbers), *flags))})"
+            return f"{function}({', '.join((*map(operand_text, views), *map(str, numbers), *flags))})"
         case Comment(text):
             return f"# {text}"
         case Fence():
@@ -243,11 +229,11 @@ def _of_memory(statement: Statement) -> str:
     """The line of a copy, a prefetch or another statement about memory."""
     match statement:
         case Prefetch(address, level, write):
-            return f"prefetch {_place(address.buffer, address.at)} to L{level}" + (", to be written" if write else "")
+            return f"prefetch {place(address.buffer, address.at)} to L{level}" + (", to be written" if write else "")
         case Cursors():
             return "cursors of this worker"
         case Aim(cursor, address, elements):
-            return f"aim {cursor} at {_place(address.buffer, address.at)}, {elements} elements"
+            return f"aim {cursor} at {place(address.buffer, address.at)}, {elements} elements"
         case Advance(cursor):
             return f"advance {cursor}"
         case Tiles():
@@ -255,116 +241,37 @@ def _of_memory(statement: Statement) -> str:
         case Shape(_, registers):
             return f"shape tile registers {', '.join(f'{r.name}[{r.shape[0]}, {r.shape[1]}]' for r in registers)}"
         case Copy(target, source, count, conditions):
-            places = (_place(address.buffer, address.at) for address in (target, source))
-            tests = f" if {_all(conditions)}, else zeros" if conditions else ""
+            places = (place(address.buffer, address.at) for address in (target, source))
+            tests = f" if {all_of(conditions)}, else zeros" if conditions else ""
             return f"copy {count} elements to {' from '.join(places)}{tests}"
         case Commit():
             return "commit"
         case CopyBox(target, source, extents, barrier, function, swizzled, windows, blocks):
-            places = (_place(address.buffer, address.at) for address in (target, source))
+            places = (place(address.buffer, address.at) for address in (target, source))
             size = " x ".join(map(str, extents)) + f", {function}," * bool(function)
             taps = f" pixels at {', '.join(str(each.tap) for each in windows)} of windows" if windows else ""
             box = f"{'swizzled ' * swizzled}box of {size}{taps}"
             each = f" of {blocks} blocks" if blocks else ""
-            return f"copy a {box} to {' from '.join(places)}, counted at {_operand(barrier)}{each}"
+            return f"copy a {box} to {' from '.join(places)}, counted at {operand_text(barrier)}{each}"
         case StoreBox(target, source, extents, _, swizzled):
-            places = (_place(address.buffer, address.at) for address in (target, source))
+            places = (place(address.buffer, address.at) for address in (target, source))
             return f"store a {'swizzled ' * swizzled}box of {' x '.join(map(str, extents))} to {' from '.join(places)}"
         case WaitStores(pending):
             return f"wait until {pending or 'no'} boxes are still to be read"
         case PrefetchMap(array):
             return f"prefetch the map of {array}"
         case Open(barrier, arrivals):
-            return f"open {_operand(barrier)} for {arrivals} arrivals"
+            return f"open {operand_text(barrier)} for {arrivals} arrivals"
         case Arrive(barrier, 0, rank):
-            return f"arrive at {_operand(barrier)}" + ("" if rank is None else f" of block {rank}")
+            return f"arrive at {operand_text(barrier)}" + ("" if rank is None else f" of block {rank}")
         case Arrive(barrier, size):
-            return f"arrive at {_operand(barrier)}, expect {size} bytes"
+            return f"arrive at {operand_text(barrier)}, expect {size} bytes"
         case Await(barrier, phase):
-            return f"wait for phase {phase} of {_operand(barrier)}"
+            return f"wait for phase {phase} of {operand_text(barrier)}"
         case AwaitParity(barrier, parity):
-            return f"wait for parity {parity} of {_operand(barrier)}"
+            return f"wait for parity {parity} of {operand_text(barrier)}"
         case Take(name, counter, count):
-            return f"{name} = how often {_place(counter.buffer, counter.at)} was taken before, of {count} times"
+            return f"{name} = how often {place(counter.buffer, counter.at)} was taken before, of {count} times"
         case Wait(pending):
             return f"wait until {pending} groups are pending" if pending else "wait"
     raise TypeError(f"{type(statement).__name__} is no statement of the loop language")
-
-
-def _assigned(name: str, itself: Value, value: Value) -> str:
-    if isinstance(value, Apply) and value.function == "add" and value.arguments[0] == itself:
-        return f"{name} += {_operand(value.arguments[1])}"
-    return f"{name} = {_operand(value)}"
-
-
-def _place(buffer: str, at: tuple[Index, ...]) -> str:
-    return f"{buffer}[{', '.join(map(str, at))}]"
-
-
-def _all(conditions: tuple[Condition, ...]) -> str:
-    return " and ".join(map(_condition, conditions)) or "always"
-
-
-def _condition(condition: Condition) -> str:
-    if isinstance(condition, Flag):
-        return condition.name
-    if isinstance(condition, Aligned):
-        begins = "begins" if condition.does else "does not begin"
-        return f"{condition.buffer} {begins} at a multiple of {condition.bytes} bytes"
-    index, low, high = condition.index, condition.low, condition.high
-    if low is not None and high == low + 1:
-        return f"{index} == {low}"
-    if high is None:
-        return f"{index} >= {low}"
-    return f"{index} < {high}" if low is None else f"{low} <= {index} < {high}"
-
-
-def _operand(operand: Operand) -> str:
-    match operand:
-        case Number(value):
-            return f"{value:g}"
-        case Register(name):
-            return name
-        case Position(index):
-            return str(index)
-        case Choose(conditions, value, otherwise):
-            return f"({_operand(value)} if {_all(conditions)} else {_operand(otherwise)})"
-        case Load(buffer, at):
-            return _place(buffer, at)
-        case Address(buffer, at):
-            moved = any(index != Index(()) for index in at)
-            return f"{buffer} + [{', '.join(map(str, at))}]" if moved else buffer
-        case Mask(index) | Immediate(index):
-            return str(index)
-        case Stride(buffer, at):
-            return f"{buffer} by [{', '.join(map(str, at))}]"
-        case Invoke(instruction, operands):
-            named = len(operands) > 1
-            given = (f"{name}: {_operand(each)}" if named else _operand(each) for name, each in operands)
-            return f"{instruction.name}({', '.join(given)})"
-        case Apply():
-            return _apply(operand)
-    raise TypeError(f"{type(operand).__name__} is no operand of the loop language")
-
-
-def _apply(apply: Apply) -> str:
-    function, arguments = apply.function, apply.arguments
-    if function == "neg":
-        return f"-{_factor(arguments[0])}"
-    if function not in _SIGNS:
-        return f"{function}({', '.join(map(_operand, arguments))})"
-    left, right = arguments
-    if function == "add":
-        return f"{_operand(left)} + {_operand(right)}"
-    if function == "sub":
-        return f"{_operand(left)} - {_factor(right)}"
-    # What follows a division sign is one factor: a / (b * c).
-    divisor = isinstance(right, Apply) and right.function in ("mul", "div")
-    return f"{_factor(left)} {_SIGNS[function]} {f'({_operand(right)})' if divisor else _factor(right)}"
-
-
-def _factor(value: Value) -> str:
-    """A value before or after `*`: a sum gets brackets, and so does a sign."""
-    text = _operand(value)
-    loose = isinstance(value, Apply) and value.function in ("add", "sub", "neg")
-    return f"({text})" if loose or text.startswith("-") else text
