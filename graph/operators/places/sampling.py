@@ -5,7 +5,7 @@ A place between points is a few taps, each a position and a weight along an axis
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
@@ -26,55 +26,104 @@ def _grid_sample(node: Node) -> Made:
     shape, grid = node.shape(0), node.shape(1)
     spatial = len(shape) - 2
     mode = node.attribute("mode", b"linear").decode().removeprefix("bi")
-    if mode not in ("nearest", "linear", "cubic") or grid[-1] != spatial or len(grid) != len(shape):
+    if mode not in _TAPS or grid[-1] != spatial or len(grid) != len(shape):
         raise node.refuse(f"mode {mode} with a grid of shape {grid} for {shape} is not supported")
     padding, corners = node.attribute("padding_mode", b"zeros").decode(), bool(node.attribute("align_corners", 0))
     dims = node.dims(len(shape))
-    here = [dims[0], *dims[2:]]
-    taps = {"nearest": 1, "linear": 2, "cubic": 4}[mode]
-    text, tapped, extents = [], [], dict(zip(dims, (*shape[:2], *grid[1:-1])))
-    for axis, length in enumerate(shape[2:]):
-        where = f"g{at([*here, str(spatial - 1 - axis)])}"
-        place = f"({where} + 1) / 2.0 * {length - 1}" if corners else f"(({where} + 1) * {length} - 1) / 2.0"
-        p, tap = f"p{axis}{at(here)}", f"tap{axis}"
-        text.append(f"p{axis}{at(here)} = {f'round({place})' if mode == 'nearest' else place}")
-        low, reach = (0.0, length - 1.0) if corners else (-0.5, float(length))
-        q = f"q{axis}{at(here)}"
-        if padding == "border":
-            text.append(f"{q} = clamp({p}, 0, {length - 1})")
-        elif padding == "reflection" and reach > 0:
-            m = f"m{axis}{at(here)}"
-            text.append(f"{m} = ({p} - {low!r}) % {2 * reach!r}; {q} = {_folded(m, low, reach)}")
-        elif padding == "reflection":
-            text.append(f"{q} = {p} * 0")
-        else:
-            text.append(f"{q} = {p}")
-        begin = {"nearest": "", "linear": f" + {tap}", "cubic": f" + {tap} - 1"}[mode]
-        first = f"s64(floor({q})){begin}"
-        index = f"n{axis}{at([*here, tap])}"
-        if padding == "border":
-            first = f"clamp({first}, 0, {length - 1})"
-        text.append(f"n{axis}: s64; {index} = {first}")
-        if padding == "reflection":
-            period = 2 * (length - corners) or 1
-            wrapped = f"({index} % {period})"
-            end = 2 * (length - 1) if corners else 2 * length - 1
-            index = f"v{axis}{at([*here, tap])}"
-            text.append(f"v{axis}: s64; {index} = where({wrapped} < {length}, {wrapped}, {end} - {wrapped})")
-        extents[tap] = taps
-        tapped.append((index, f"f{axis}{at([*here, tap])}", tap))
-        if mode != "nearest":
-            part = f"({q} - floor({q}))"
-            weight = f"where({tap} == 0, 1 - {part}, {part})"
-            if mode == "cubic":
-                first, second, third, fourth = (one.format(f=part) for one in _CUBIC)
-                weight = f"where({tap} == 2, {third}, {fourth})"
-                weight = f"where({tap} == 0, {first}, where({tap} == 1, {second}, {weight}))"
-            text.append(f"f{axis}{at([*here, tap])} = {weight}")
-    element = f"(x{at([*dims[:2], *(index for index, _, _ in tapped)])} else 0)"
-    product = " * ".join([*(weight for _, weight, _ in tapped if mode != "nearest"), element])
-    text.append(f"y{at(dims)} = sum{at([tap for _, _, tap in tapped])} {product}")
+    axes = [
+        _Along(axis, length, f"g{at([dims[0], *dims[2:], str(spatial - 1 - axis)])}", dims, mode, padding, corners)
+        for axis, length in enumerate(shape[2:])
+    ]
+    extents = dict(zip(dims, (*shape[:2], *grid[1:-1]))) | {each.tap: _TAPS[mode] for each in axes}
+    text = [statement for each in axes for statement in each.statements()]
+    element = f"(x{at([*dims[:2], *(each.index for each in axes)])} else 0)"
+    product = " * ".join([*(each.weight for each in axes if mode != "nearest"), element])
+    text.append(f"y{at(dims)} = sum{at([each.tap for each in axes])} {product}")
     return Text("; ".join(text), {"x": 0, "g": 1}, extents, (node.dtype(),))
+
+
+_TAPS = {"nearest": 1, "linear": 2, "cubic": 4}  # by mode, along an axis
+
+
+@dataclass(frozen=True)
+class _Along:
+    """One axis of an image that a grid reads. where: the element of the grid, from -1 to 1. dims: those of the output.
+
+    In the program q is the place on the axis, n the tap's number there, v that number folded into the image, and f the
+    weight of the tap.
+    """
+
+    axis: int
+    length: int
+    where: str
+    dims: Sequence[str]
+    mode: str
+    padding: str
+    corners: bool
+
+    @property
+    def tap(self) -> str:
+        return f"tap{self.axis}"
+
+    @property
+    def index(self) -> str:
+        """The number of a tap's element along the axis."""
+        return self._of_tap("v" if self.padding == "reflection" else "n")
+
+    @property
+    def weight(self) -> str:
+        return self._of_tap("f")
+
+    def _of_point(self, name: str) -> str:
+        """An array with a number for each point of the grid."""
+        return f"{name}{self.axis}{at([self.dims[0], *self.dims[2:]])}"
+
+    def _of_tap(self, name: str) -> str:
+        """An array with a number for each tap of each point."""
+        return f"{name}{self.axis}{at([self.dims[0], *self.dims[2:], self.tap])}"
+
+    def statements(self) -> list[str]:
+        """The statements that compute the index and the weight of each tap."""
+        weights = [] if self.mode == "nearest" else [f"{self.weight} = {self._weight()}"]
+        return [*self._place(), *self._indices(), *weights]
+
+    def _place(self) -> Iterator[str]:
+        """The place of each point on the axis, in elements."""
+        where, length, p, q = self.where, self.length, self._of_point("p"), self._of_point("q")
+        place = f"({where} + 1) / 2.0 * {length - 1}" if self.corners else f"(({where} + 1) * {length} - 1) / 2.0"
+        yield f"{p} = {f'round({place})' if self.mode == 'nearest' else place}"
+        low, reach = (0.0, length - 1.0) if self.corners else (-0.5, float(length))
+        if self.padding == "border":
+            yield f"{q} = clamp({p}, 0, {length - 1})"
+        elif self.padding == "reflection" and reach > 0:
+            m = self._of_point("m")
+            yield f"{m} = ({p} - {low!r}) % {2 * reach!r}; {q} = {_folded(m, low, reach)}"
+        elif self.padding == "reflection":
+            yield f"{q} = {p} * 0"
+        else:
+            yield f"{q} = {p}"
+
+    def _indices(self) -> Iterator[str]:
+        """The number of each tap's element."""
+        length, n = self.length, self._of_tap("n")
+        begin = {"nearest": "", "linear": f" + {self.tap}", "cubic": f" + {self.tap} - 1"}[self.mode]
+        first = f"s64(floor({self._of_point('q')})){begin}"
+        if self.padding == "border":
+            first = f"clamp({first}, 0, {length - 1})"
+        yield f"n{self.axis}: s64; {n} = {first}"
+        if self.padding == "reflection":
+            wrapped = f"({n} % {2 * (length - self.corners) or 1})"
+            end = 2 * (length - 1) if self.corners else 2 * length - 1
+            yield f"v{self.axis}: s64; {self.index} = where({wrapped} < {length}, {wrapped}, {end} - {wrapped})"
+
+    def _weight(self) -> str:
+        q, tap = self._of_point("q"), self.tap
+        part = f"({q} - floor({q}))"
+        if self.mode == "linear":
+            return f"where({tap} == 0, 1 - {part}, {part})"
+        first, second, third, fourth = (one.format(f=part) for one in _CUBIC)
+        last = f"where({tap} == 2, {third}, {fourth})"
+        return f"where({tap} == 0, {first}, where({tap} == 1, {second}, {last}))"
 
 
 def _folded(place: str, low: float, reach: float) -> str:
