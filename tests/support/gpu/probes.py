@@ -18,13 +18,7 @@ def expected_words(probe):
     a, name = probe.first, probe.name
     words = np.arange(WORDS)
     if name.startswith("ldmatrix"):
-        halves, found = a.view(np.uint16).reshape(-1, 8), np.empty((WORDS // 128, 32, 4, 2), np.uint16)
-        for i, lane, register, half in np.ndindex(*found.shape):
-            row, column = lane // 4, lane % 4 * 2 + half
-            if name.endswith("trans"):
-                row, column = column, row
-            found[i, lane, register, half] = halves[((8 * register + row) * 5 + i * 32) % (WORDS // 4), column]
-        return found.reshape(-1).view(np.uint32)
+        return expected_matrices(a, transposed=name.endswith("trans"))
     if name == "load_shared":
         return a[(words * 37 + words % 32) % WORDS]
     if name == "round_tf32":
@@ -55,10 +49,27 @@ def expected_words(probe):
         return (a.view(np.float32) * sum(range(64))).astype(np.float32).view(np.uint32)
     if name in ("store_16", "move_registers"):
         return a
-    call, _, across = name.partition("_across_")
+    return expected_products(probe)
+
+
+def expected_matrices(a, transposed):
+    """Four matrices of 8 x 8 halves, whose rows lie apart: each lane gets two neighbours of a row, or of a column."""
+    halves, found = a.view(np.uint16).reshape(-1, 8), np.empty((WORDS // 128, 32, 4, 2), np.uint16)
+    for i, lane, register, half in np.ndindex(*found.shape):
+        row, column = lane // 4, lane % 4 * 2 + half
+        if transposed:
+            row, column = column, row
+        found[i, lane, register, half] = halves[((8 * register + row) * 5 + i * 32) % (WORDS // 4), column]
+    return found.reshape(-1).view(np.uint32)
+
+
+def expected_products(probe):
+    """What a matrix instruction gives to a warpgroup, or to a warp, which adds up one after the other."""
+    call, _, across = probe.name.partition("_across_")
     instruction = next(i for i in INSTRUCTIONS if i.call == call)
     if instruction.worker == "warpgroup":
         return expected_wgmma(probe, instruction, *(digit == "1" for digit in across or "00"))
+    a = probe.first
     dtype = {"f16": np.float16, "bf16": np.uint16, "tf32": np.float32}[instruction.dtype]
     total, found = np.zeros((16, 8), np.float32), np.empty((WORDS // 128, 32, 4), np.float32)
     for i in range(WORDS // 128):
