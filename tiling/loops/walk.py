@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from operator import is_
 from typing import Any
 
@@ -47,6 +48,19 @@ def with_blocks(statement: Statement, change: Callable[[Body], Body]) -> Stateme
         return Block(statement.name, new[0], statement.notes)
     assert isinstance(statement, (StagedPart, Team))
     return replace(statement, body=new[0])
+
+
+def with_statements(body: Body, change: Callable[[Statement], Body | None]) -> Body:
+    """The block with what stands in the place of statements, at any depth. change: None for one that stays, in whose
+    blocks the search goes on.
+    """
+    found: list[Statement] = []
+    for statement in body:
+        instead = change(statement)
+        if instead is None:
+            instead = (with_blocks(statement, partial(with_statements, change=change)),)
+        found += instead
+    return tuple(found)
 
 
 def walk(body: Body) -> Iterator[Statement]:

@@ -24,7 +24,7 @@ from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Body, Do, For, Invoke, Load, Operand, Statement, Store
 from tiling.loops.rewrite import parts_of
-from tiling.loops.walk import with_blocks
+from tiling.loops.walk import with_statements
 from tiling.scheme.scheme import Scheme
 
 _MATRIX, _ROW = applied("/", LANE, constant(MATRIX_ROWS)), applied("%", LANE, constant(MATRIX_ROWS))
@@ -34,10 +34,11 @@ def load_matrices(kernel: Kernel, scheme: Scheme) -> Kernel:
     """The kernel, whose warps load matrices."""
     dtype = scheme.problem.dtype
 
-    def loaded(body: Body) -> Body:
-        return tuple(_loaded(statement, dtype) or with_blocks(statement, loaded) for statement in body)
+    def loaded(statement: Statement) -> Body | None:
+        found = _loaded(statement, dtype)
+        return (found,) if found else None
 
-    return replace(kernel, body=loaded(kernel.body))
+    return replace(kernel, body=with_statements(kernel.body, loaded))
 
 
 def _loaded(statement: Statement, dtype: str) -> Statement | None:

@@ -50,7 +50,7 @@ from tiling.loops.language import (
     Store,
 )
 from tiling.loops.rewrite import operands_of, parts_of, with_own_values
-from tiling.loops.walk import buffers_of, walk, with_blocks
+from tiling.loops.walk import buffers_of, walk, with_blocks, with_statements
 
 ONCE = "once"
 
@@ -61,14 +61,11 @@ def load_once(kernel: Kernel) -> Kernel:
     buffers = buffers_of(kernel)
     read = {b.name: b for b in buffers.values() if b.memory == "global" and b.name not in written}
 
-    def body(block: Body) -> Body:
-        found: list[Statement] = []
-        for statement in block:
-            nest = _Nest.of(statement, read, set(buffers))
-            found += nest.statements() if nest else (with_blocks(statement, body),)
-        return tuple(found)
+    def loaded(statement: Statement) -> Body | None:
+        nest = _Nest.of(statement, read, set(buffers))
+        return nest.statements() if nest else None
 
-    return replace(kernel, body=body(kernel.body))
+    return replace(kernel, body=with_statements(kernel.body, loaded))
 
 
 @dataclass(frozen=True)

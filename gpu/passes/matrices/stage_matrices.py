@@ -45,7 +45,7 @@ from tiling.loops.language import (
 from tiling.loops.lowering.nest import RegisterTile
 from tiling.loops.lowering.point import Point
 from tiling.loops.rewrite import with_own_values
-from tiling.loops.walk import buffers_of, with_blocks
+from tiling.loops.walk import buffers_of, with_blocks, with_statements
 from tiling.scheme.scheme import Scheme
 from tiling.tensor import Tensor
 
@@ -59,21 +59,18 @@ def stage_matrices(kernel: Kernel, scheme: Scheme) -> Kernel:
     taken = set(buffers)
     tensors = dict(zip("XWY", scheme.problem.tensors))
 
-    def staged(body: Body) -> Body:
-        found: list[Statement] = []
-        for statement in body:
-            if isinstance(statement, StagedPart):
-                name = free_name(f"{statement.buffer}_{TILE}", taken)
-                taken.add(name)
-                parts = {along.dim: along for along in statement.part}
-                tile = _Matrix(scheme, buffers[statement.buffer], tensors[statement.buffer], parts, name)
-                inside = tile.read(staged(statement.body), {dim: along.start for dim, along in parts.items()})
-                found += [Alloc(tile.buffer), copied(team, tile.buffer, tile.value), *inside]
-            else:
-                found.append(with_blocks(statement, staged))
-        return tuple(found)
+    def staged(statement: Statement) -> Body | None:
+        if not isinstance(statement, StagedPart):
+            return None
+        name = free_name(f"{statement.buffer}_{TILE}", taken)
+        taken.add(name)
+        parts = {along.dim: along for along in statement.part}
+        tile = _Matrix(scheme, buffers[statement.buffer], tensors[statement.buffer], parts, name)
+        work = with_statements(statement.body, staged)
+        inside = tile.read(work, {dim: along.start for dim, along in parts.items()})
+        return (Alloc(tile.buffer), copied(team, tile.buffer, tile.value), *inside)
 
-    return replace(kernel, body=staged(kernel.body))
+    return replace(kernel, body=with_statements(kernel.body, staged))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from math import prod
 
 from gpu.passes.facts.neighbours import ELEMENT
 from gpu.passes.facts.reading import free_name
-from gpu.passes.facts.workers import BLOCKS, THREAD, Team, launches, threads_of
+from gpu.passes.facts.workers import THREAD, Team, launches, threads_of
 from tiling.dtypes.formats import WIDENED
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, applied, constant, variable
@@ -42,7 +42,7 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.loops.rewrite import with_values
-from tiling.loops.walk import buffers_of, with_blocks
+from tiling.loops.walk import buffers_of, with_statements
 from tiling.scheme.scheme import Scheme
 from tiling.tensor import Affine, Tensor
 
@@ -56,22 +56,17 @@ def stage_tiles(kernel: Kernel, scheme: Scheme) -> Kernel:
     tensors = dict(zip("XWY", scheme.problem.tensors))
     visited = {dim: scheme.visited(dim) for dim in scheme.extents}
 
-    def staged(body: Body) -> Body:
-        found: list[Statement] = []
-        for statement in body:
-            if isinstance(statement, StagedPart):
-                name = free_name(f"{statement.buffer}_{TILE}", taken)
-                taken.add(name)
-                array = buffers_of(kernel)[statement.buffer]
-                tile = _Tile(array, tensors[array.name], _parts(statement), visited, name)
-                inside = tuple(with_values(each, tile.read) for each in staged(statement.body))
-                found += [Alloc(tile.buffer), tile.copy(team), *inside]
-            else:
-                found.append(with_blocks(statement, staged))
-        return tuple(found)
+    def staged(statement: Statement) -> Body | None:
+        if not isinstance(statement, StagedPart):
+            return None
+        name = free_name(f"{statement.buffer}_{TILE}", taken)
+        taken.add(name)
+        array = buffers_of(kernel)[statement.buffer]
+        tile = _Tile(array, tensors[array.name], _parts(statement), visited, name)
+        inside = (with_values(each, tile.read) for each in with_statements(statement.body, staged))
+        return (Alloc(tile.buffer), tile.copy(team), *inside)
 
-    body = tuple(with_blocks(s, staged) if isinstance(s, For) and s.kind == BLOCKS else s for s in kernel.body)
-    return replace(kernel, body=body)
+    return replace(kernel, body=with_statements(kernel.body, staged))
 
 
 def place_of_element(tile: Buffer) -> tuple[Index, ...]:

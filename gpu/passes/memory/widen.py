@@ -36,23 +36,19 @@ from tiling.loops.language import (
     Store,
 )
 from tiling.loops.rewrite import operands_of, with_own_values
-from tiling.loops.walk import buffers_of, walk, with_blocks
+from tiling.loops.walk import buffers_of, walk, with_statements
 
 
 def widen(kernel: Kernel) -> Kernel:
     """The kernel with wide accesses."""
     buffers = buffers_of(kernel)
 
-    def body(block: Body) -> Body:
-        found: list[Statement] = []
-        for statement in block:
-            if isinstance(statement, For) and statement.name == PART and statement.kind == "vector":
-                found += _Widening(statement, buffers).statements()
-            else:
-                found.append(with_blocks(statement, body))
-        return tuple(found)
+    def widened(statement: Statement) -> Body | None:
+        if not isinstance(statement, For) or statement.name != PART or statement.kind != "vector":
+            return None
+        return _Widening(statement, buffers).statements()
 
-    return replace(kernel, body=body(kernel.body))
+    return replace(kernel, body=with_statements(kernel.body, widened))
 
 
 @dataclass(frozen=True)

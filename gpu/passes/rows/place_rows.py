@@ -14,7 +14,7 @@ from gpu.passes.facts.workers import BLOCK, BLOCKS, with_axis
 from tiling.loops.buffer import Buffer
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Body, For, Statement
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.walk import walk, with_statements
 
 # Bytes of the arrays of a block in shared memory. Every GPU gives 48 KiB without being asked, and several blocks run
 # side by side with them. 1 KiB is for what warps tell each other.
@@ -48,22 +48,18 @@ def _placed(launch: For, between: list[Alloc]) -> For:
     far: dict[str, Buffer] = {}
     warps = next((s.stop.offset for s in launch.body if isinstance(s, For) and s.kind == "warp"), 1)
 
-    def placed(body: Body) -> Body:
+    def placed(statement: Statement) -> Body | None:
         nonlocal left
-        found: list[Statement] = []
-        for statement in body:
-            if isinstance(statement, Alloc) and statement.buffer.memory == "own":
-                needed = warps * bytes_of(statement.buffer)
-                if needed <= left:
-                    left -= needed
-                    found.append(Alloc(replace(statement.buffer, memory="shared")))
-                else:
-                    far[statement.buffer.name] = statement.buffer
-            else:
-                found.append(with_blocks(statement, placed))
-        return tuple(found)
+        if not isinstance(statement, Alloc) or statement.buffer.memory != "own":
+            return None
+        needed = warps * bytes_of(statement.buffer)
+        if needed > left:
+            far[statement.buffer.name] = statement.buffer
+            return ()
+        left -= needed
+        return (Alloc(replace(statement.buffer, memory="shared")),)
 
-    inside = placed(launch.body)
+    inside = with_statements(launch.body, placed)
     blocks = launch.stop.offset
     for name, buffer in far.items():
         assert launch.stop.is_constant and warps == 1, "few blocks, of one row each, have long rows"

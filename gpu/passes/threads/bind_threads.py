@@ -42,7 +42,7 @@ from tiling.loops.index import applied, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Block, Body, Define, For, StagedPart, Statement
 from tiling.loops.rewrite import with_buffers
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.walk import walk, with_blocks, with_statements
 
 _KINDS = (WARPGROUPS_OF_BLOCK, WARPS_OF_BLOCK, THREADS_OF_WARP)
 
@@ -51,16 +51,10 @@ def bind_threads(kernel: Kernel) -> Kernel:
     """The kernel with its warps and lanes bound to threads."""
     taken: Counter[str] = Counter()
 
-    def bound(body: Body) -> Body:
-        found: list[Statement] = []
-        for statement in body:
-            if isinstance(statement, For) and statement.kind in _KINDS:
-                found += _bound(statement, taken)
-            else:
-                found.append(with_blocks(statement, bound))
-        return tuple(found)
+    def bound(statement: Statement) -> Body | None:
+        return _bound(statement, taken) if isinstance(statement, For) and statement.kind in _KINDS else None
 
-    return replace(kernel, body=bound(kernel.body))
+    return replace(kernel, body=with_statements(kernel.body, bound))
 
 
 def _bound(loop: For, taken: Counter[str]) -> Body:

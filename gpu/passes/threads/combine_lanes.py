@@ -36,7 +36,7 @@ from tiling.loops.language import (
     Store,
 )
 from tiling.loops.rewrite import operands_of, parts_of, with_values
-from tiling.loops.walk import buffers_of, with_blocks
+from tiling.loops.walk import buffers_of, with_statements
 
 
 def combine_lanes(kernel: Kernel) -> Kernel:
@@ -50,14 +50,11 @@ def combine_lanes(kernel: Kernel) -> Kernel:
 
 
 def _combined(body: Body, buffers: Mapping[str, Buffer]) -> Body:
-    found: list[Statement] = []
-    for statement in body:
+    def combined(statement: Statement) -> Body | None:
         each = _registers(statement, buffers) if isinstance(statement, For) else None
-        if isinstance(statement, For) and each:
-            found += _Sum(statement, each, buffers).statements()
-        else:
-            found.append(with_blocks(statement, lambda block: _combined(block, buffers)))
-    return tuple(found)
+        return _Sum(statement, each, buffers).statements() if isinstance(statement, For) and each else None
+
+    return with_statements(body, combined)
 
 
 def _registers(loop: For, buffers: Mapping[str, Buffer]) -> Buffer | None:

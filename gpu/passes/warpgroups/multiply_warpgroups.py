@@ -48,7 +48,7 @@ from tiling.loops.language import Address, Alloc, Body, Define, Do, For, Immedia
 from tiling.loops.lowering.nest import counter
 from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.rewrite import substituted
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.walk import walk, with_statements
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix
 
@@ -68,18 +68,13 @@ def multiply_warpgroups(kernel: Kernel, scheme: Scheme) -> Kernel:
     blocks = frozenset(s.buffer.name for s in walk(kernel.body) if isinstance(s, Alloc) and BLOCKS in s.buffer.axes)
     tile = replace(tile, held_sums=held, in_blocks=blocks)
 
-    def body(block: Body) -> Body:
-        found: list[Statement] = []
-        for statement in block:
-            if isinstance(statement, Alloc) and statement.buffer.name == ACCUMULATORS:
-                found.append(Alloc(held))
-            elif isinstance(statement, For) and statement.kind == WARPGROUPS_OF_BLOCK:
-                found += tile.of_warpgroup(statement)
-            else:
-                found.append(with_blocks(statement, body))
-        return tuple(found)
+    def multiplied(statement: Statement) -> Body | None:
+        if isinstance(statement, Alloc) and statement.buffer.name == ACCUMULATORS:
+            return (Alloc(held),)
+        groups = isinstance(statement, For) and statement.kind == WARPGROUPS_OF_BLOCK
+        return tile.of_warpgroup(statement) if groups else None  # type: ignore[arg-type]
 
-    return replace(kernel, body=body(kernel.body))
+    return replace(kernel, body=with_statements(kernel.body, multiplied))
 
 
 def parts_of_products(groups: For) -> tuple[Body, Statement, Body, Statement]:

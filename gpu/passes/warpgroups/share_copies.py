@@ -47,7 +47,7 @@ from tiling.loops.index import ZERO, Index, Part, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Barrier, Body, Define, For, Statement
 from tiling.loops.machines import Arrive, Await, Beside, CopyBox, Open
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.walk import walk, with_blocks, with_statements
 
 _LATER = "later"
 
@@ -83,7 +83,9 @@ class _Sharing:
         match statement:
             case Beside():
                 copying = self.body(statement.otherwise)
-                return replace(statement, body=self.body(statement.body), otherwise=_until_empty(copying))
+                return replace(
+                    statement, body=self.body(statement.body), otherwise=with_statements(copying, _until_empty)
+                )
             case Open(barrier, arrivals) if barrier.buffer == EMPTY:
                 return Open(barrier, arrivals * self.size)
             case CopyBox() if self.apart.isdisjoint(name for at in statement.source.at for name in at.names()):
@@ -102,15 +104,9 @@ class _Sharing:
         return replace(copy, target=_moved(copy.target, -2, rows), source=source, extents=extents, blocks=self.size)
 
 
-def _until_empty(block: Body) -> Body:
-    """What the warp that copies does, with a wait for every stage behind its loop over tiles."""
-    found: list[Statement] = []
-    for statement in block:
-        if isinstance(statement, For) and is_turn(statement):
-            found += [statement, _emptied(statement)]
-        else:
-            found.append(with_blocks(statement, _until_empty))
-    return tuple(found)
+def _until_empty(statement: Statement) -> Body | None:
+    """The loop over tiles of the warp that copies, with a wait for every stage behind it."""
+    return (statement, _emptied(statement)) if isinstance(statement, For) and is_turn(statement) else None
 
 
 def _emptied(turns: For) -> For:
