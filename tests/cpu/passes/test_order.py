@@ -18,17 +18,10 @@ from microkernels.tile.isa import ISAS
 from tests.exactness import FAR
 from tests.support.kernels.cases import BATCHED, DEPTHWISE, FOURS, GROUPED, TAIL, kernel_of
 from tests.support.loops.loops import inputs
-from tests.support.loops.passes import (
-    PACKING,
-    SAME,
-    TILES,
-    Small,
-    forms_by_name,
-    packed,
-    packed_forms,
-    small,
-)
+from tests.support.loops.packed_weights import PACKING, packed, packed_forms
+from tests.support.loops.passes import SAME, TILES, forms_by_name
 from tests.support.loops.random_kernels import check, drawn
+from tests.support.loops.small_kernels import Small, small
 from tiling.epilogue import fused
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Instruction, Invoke, Number, Operand

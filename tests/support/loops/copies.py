@@ -20,7 +20,8 @@ from cpu.reference.oracle import exact_bound, integers, reference, wrong
 from microkernels.tile.isa import EVERY_ISA, Isa
 from tests.support.kernels import random_cases
 from tests.support.loops.loops import of_numbers, placed, result
-from tests.support.loops.passes import by_loops, same_meaning
+from tests.support.loops.packed_weights import by_loops
+from tests.support.loops.passes import same_meaning
 from tiling.arrays.access import access_of
 from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel

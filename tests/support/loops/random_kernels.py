@@ -15,14 +15,9 @@ from cpu.reference.oracle import reference
 from tests.exactness import FAR
 from tests.support.loops import winograd_loops
 from tests.support.loops.loops import inputs, result, sums
-from tests.support.loops.passes import (
-    Small,
-    by_loops,
-    packed,
-    packed_forms,
-    same_meaning,
-    small,
-)
+from tests.support.loops.packed_weights import by_loops, packed, packed_forms
+from tests.support.loops.passes import same_meaning
+from tests.support.loops.small_kernels import Small, small
 from tiling.arrays.access import access_of
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Block, Body, For, If, Inside, Statement

@@ -12,7 +12,8 @@ from cpu.kernel.measure import exact_case
 from cpu.passes.order import PACK_WEIGHTS, SHARE_THREADS
 from microkernels.tile.isa import ISAS
 from tests.support.kernels import random_cases
-from tests.support.loops.passes import by_loops, same_meaning
+from tests.support.loops.packed_weights import by_loops
+from tests.support.loops.passes import same_meaning
 from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.passes import LOWER

@@ -15,7 +15,7 @@ from cpu.passes.forms import product_forms
 from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR
 from tests.support.loops.loops import conditions, inputs, result, statements, sums
-from tests.support.loops.passes import packed
+from tests.support.loops.packed_weights import packed
 from tiling.loops.index import Part, applied, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Block, Define, For, If, Inside, Store

@@ -9,7 +9,8 @@ import pytest
 
 from cpu.passes.memory.pack_weights import pack_weights
 from tests.support.loops.loops import conditions, inputs, statements
-from tests.support.loops.passes import PACKING, SAME, TILES, around, forms_by_name, packed
+from tests.support.loops.packed_weights import PACKING, packed
+from tests.support.loops.passes import SAME, TILES, around, forms_by_name
 from tiling.loops.index import ZERO, constant
 from tiling.loops.language import For, If, Load, Store
 from tiling.loops.passes import LOWER

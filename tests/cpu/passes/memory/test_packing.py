@@ -14,16 +14,8 @@ from cpu.passes.order import PRODUCT, ProductPass
 from microkernels.tile.isa import ISAS
 from tests.support.kernels.cases import DEPTHWISE
 from tests.support.loops.loops import inputs, statements
-from tests.support.loops.passes import (
-    PACKING,
-    SAME,
-    TILES,
-    by_loops,
-    forms_by_name,
-    forms_that_pack,
-    pack_loops,
-    packed,
-)
+from tests.support.loops.packed_weights import PACKING, by_loops, forms_that_pack, pack_loops, packed
+from tests.support.loops.passes import SAME, TILES, forms_by_name
 from tiling.arrays.access import access_of
 from tiling.loops.index import constant
 from tiling.loops.kernel import Kernel

@@ -12,7 +12,7 @@ from cpu.passes.forms import product_forms
 from cpu.passes.memory.stage_panels import UNPACKED, stage_panels
 from microkernels.tile.isa import ISAS
 from tests.support.kernels.cases import CASES
-from tests.support.loops.passes import pack_loops
+from tests.support.loops.packed_weights import pack_loops
 from tiling.loops.index import variable
 from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel

@@ -13,7 +13,8 @@ from cpu.passes.forms import product_forms
 from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR
 from tests.support.loops.loops import inputs, result, statements, sums
-from tests.support.loops.passes import Small, packed
+from tests.support.loops.packed_weights import packed
+from tests.support.loops.small_kernels import Small
 from tiling.loops.index import ZERO
 from tiling.loops.language import Alloc, Call, Load, StagedPart, Team
 from tiling.loops.machines import Aim

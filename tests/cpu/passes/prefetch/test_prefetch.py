@@ -12,7 +12,8 @@ from cpu.passes.prefetch.next_panel import NEXT
 from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR
 from tests.support.loops.loops import ones, result, statements
-from tests.support.loops.passes import Small, around, small
+from tests.support.loops.passes import around
+from tests.support.loops.small_kernels import Small, small
 from tiling.loops.language import LINE, Block, For, Prefetch
 from tiling.loops.lowering.prefetch.plan import plan_prefetches, prefetched
 from tiling.loops.machines import Advance, Aim, Cursors

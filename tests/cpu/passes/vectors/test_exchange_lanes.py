@@ -15,7 +15,8 @@ from cpu.runtime.numbers import to_bits
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.isa import ISAS, isa_named
 from tests.support.loops.loops import inputs, result
-from tests.support.loops.passes import around, forms_by_name, instructions, pack_loops, packed, packed_forms
+from tests.support.loops.packed_weights import pack_loops, packed, packed_forms
+from tests.support.loops.passes import around, forms_by_name, instructions
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, applied, constant, variable
 from tiling.loops.interpreter.interpret import interpret

@@ -12,7 +12,7 @@ from cpu.passes.vectors.matrix_tiles import matrix_tiles
 from microkernels.tile.isa import EVERY_ISA
 from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tests.support.loops.loops import inputs, result, statements, sums
-from tests.support.loops.passes import packed
+from tests.support.loops.packed_weights import packed
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Alloc, Do, For, If, Stride
 from tiling.loops.machines import Shape, Tiles

@@ -11,7 +11,8 @@ from cpu.passes.vectors.vectorise import vectorise
 from microkernels.tile.instructions import instructions_of, transpose_instruction
 from microkernels.tile.isa import ISAS
 from tests.support.loops.loops import inputs, result, statements
-from tests.support.loops.passes import PACKING, around, forms_by_name, instructions, packed
+from tests.support.loops.packed_weights import PACKING, packed
+from tests.support.loops.passes import around, forms_by_name, instructions
 from tiling.epilogue import fused
 from tiling.loops.buffer import Buffer
 from tiling.loops.interpreter.interpret import interpret
