@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from fractions import Fraction
 from unittest.mock import patch
 
@@ -22,9 +20,6 @@ from cpu.reference.oracle import WrongResult, reals, reference
 from cpu.reference.winograd import winograd_bound
 from microkernels.tile.isa import ISAS
 from search import generate_conv
-from search.conv import main
-from search.evaluator.cpu.backend import cpu_backend
-from search.space.winograd import blocks, fit_for_networks, predicted, winograd_candidates
 from tests.exactness import FAR
 from tests.support.kernels.cases import ON_EVERY_ISA
 from tests.support.kernels.guard import PLACES, check_guarded
@@ -224,11 +219,6 @@ def test_problems_that_are_refused(change, message):
         generate_conv(**arguments, isa="portable", algorithm="winograd")
 
 
-def test_algorithms_have_names():
-    with pytest.raises(ProblemError, match="must be one of direct, winograd, auto"):
-        cpu_backend("portable", algorithm="fft")
-
-
 @pytest.mark.slow
 def test_generated_kernels_are_winograds_only_where_asked():
     arguments = {"c": 16, "h": 12, "w": 12, "k": 16, "r": 3, "s": 3, "padding": 1, "isa": "portable"}
@@ -240,12 +230,6 @@ def test_generated_kernels_are_winograds_only_where_asked():
     x, w = reals(kinds["direct"].problem)
     for kernel in kinds.values():
         assert np.allclose(kernel(x, w), reference(kernel.problem, x, w), atol=1e-4)
-
-
-@pytest.mark.slow
-def test_auto_takes_what_winograd_cannot_compute():
-    kernel = generate_conv(c=4, h=9, w=9, k=4, r=3, s=3, stride=2, isa="portable", algorithm="auto")
-    assert not isinstance(kernel.scheme, Winograd)
 
 
 def test_weights_packed_by_another_algorithm_are_refused():
@@ -278,66 +262,12 @@ def test_saved_kernels_are_loaded_again(tmp_path):
     assert (tmp_path / f"{kernel.emitted.symbol}.so").exists() and "_winograd_" in kernel.emitted.symbol
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("threads", [1, 2])
-def test_candidates_are_valid_and_in_order(threads):
-    backend = cpu_backend("portable", threads)
-    problem = conv2d(c=64, h=28, w=28, k=100, r=3, s=3, padding=1)
-    found = winograd_candidates(problem, backend.machine, backend.catalog("matmul"), threads)
-    times = [candidate.prediction.seconds for candidate in found]
-    assert times == sorted(times) and {candidate.scheme.m for candidate in found} == {2, 3, 4}
-    assert [
-        c.prediction for c in predicted([f.scheme for f in found], backend.machine, backend.catalog("matmul"), threads)
-    ] == [c.prediction for c in found]
-    for candidate in found:
-        assert parse(problem, candidate.scheme.text) == candidate.scheme
-        emit(candidate.scheme, backend.isa, threads)
-
-
-@pytest.mark.slow
-def test_auto_begins_with_tiles_whose_weights_come_from_memory_in_time():
-    """F(4) has 36 weights where F(2) has 16. With caches warm it is the fastest here."""
-    backend, problem = cpu_backend("portable", 2), conv2d(c=128, h=28, w=28, k=128, r=3, s=3, padding=1)
-    place = replace(backend.machine, memory_bandwidth=1e8), backend.catalog("matmul"), 2
-    warm = winograd_candidates(problem, *place)
-    fit = fit_for_networks(warm, *place)
-    assert warm[0].scheme.m == 4 and fit[0].scheme.m == 2
-    assert fit[0] is next(c for c in warm if c.scheme.m == 2) and fit[1:] == [c for c in warm if c is not fit[0]]
-    auto = replace(backend, target=replace(backend.target, algorithm="auto"))
-    forms = [scheme for scheme in auto.candidates(problem) if isinstance(scheme, Winograd)]
-    usual = backend.machine, backend.catalog("matmul"), 2
-    assert forms == [c.scheme for c in fit_for_networks(winograd_candidates(problem, *usual), *usual)]
-
-
-def test_blocks_cover_and_keep_threads_busy():
-    machine = cpu_backend("portable").machine
-    problem = conv2d(c=256, h=14, w=14, k=256, r=3, s=3, padding=1)
-    for block, channels in blocks(problem, 4, machine, 1):
-        assert 8 <= block <= 16 and channels % machine.lanes == 0
-    block, channels = blocks(problem, 4, machine, 2)[0]
-    assert (-(-16 // block)) * (-(-256 // channels)) % 2 == 0
-
-
 def test_products_of_a_block():
     assert tile_grid(ODD, 4) == (4, 3)
     product = product_problem(ODD, 7, 40)
     assert product.extents == {"m": 7, "n": 40, "k": 19}
     # Rows start on cache lines, an odd number of lines apart.
     assert (product.broadcast.stride("m"), product.output.stride("m")) == (48, 48)
-
-
-@pytest.mark.slow
-def test_the_command_line(capsys):
-    shape = "c=16,h=12,w=12,k=16,r=3,s=3,pad=1"
-    words = ["--shape", shape, "--isa", "portable", "--algorithm", "winograd", "--explain", "--json"]
-    scheme = "F(4x4,3x3) B(9,16) T(m,3) T(n,2) S(c) T(k,16) U(m,3) U(n,2) V(n,4)"
-    assert main([*words, "--scheme", scheme]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["algorithm"], found["scheme"]) == ("winograd", scheme)
-    assert 0 < found["direct_error"] < found["max_error"] < 1e-3
-    assert "products where the definition takes" in found["explanation"]
-    assert main(["--shape", "c=4,h=9,w=9,k=4,r=1,s=1", "--algorithm", "winograd", "--isa", "portable"]) == 2
-    assert "kernels of 3 x 3, not 1 x 1" in capsys.readouterr().err
 
 
 def test_a_suite_leaves_out_what_winograd_cannot_compute():

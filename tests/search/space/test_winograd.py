@@ -1,17 +1,24 @@
-"""What Winograd's products wait for, by prediction: what their tiles do not prefetch from beyond L2."""
+"""Winograd's algorithm in a search: its candidates, when it is taken, and what its products wait for, by prediction."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
 
+from cpu.codegen.emit import emit
+from search import generate_conv
+from search.conv import main
 from search.cost.costs import COSTS
-from search.space.winograd import predicted
+from search.evaluator.cpu.backend import cpu_backend
+from search.space.winograd import blocks, fit_for_networks, predicted, winograd_candidates
 from tests.support.search.model_cases import CATALOG, L1, L2, L3, MACHINE
 from tiling.loops.lowering.prefetch.plan import left
 from tiling.operators import conv2d
+from tiling.problem import ProblemError
+from tiling.rewrite.winograd.algorithm import Winograd
 from tiling.text.notation import parse
 
 PROBLEM = conv2d(c=64, h=56, w=56, k=64, r=3, s=3, padding=1)  # a block of 196 tiles, of 1.8 MB of V, in two parts
@@ -48,3 +55,68 @@ def test_tiles_that_leave_weights_to_others_need_not_wait():
     assert [plan.next_weights and plan.next_weights.lines for plan in plans] == [0, 2]
     assert left(plans, "w") == 0
     assert left(plans, "x") == pytest.approx(28 / 196)
+
+
+def test_algorithms_have_names():
+    with pytest.raises(ProblemError, match="must be one of direct, winograd, auto"):
+        cpu_backend("portable", algorithm="fft")
+
+
+@pytest.mark.slow
+def test_auto_takes_what_winograd_cannot_compute():
+    kernel = generate_conv(c=4, h=9, w=9, k=4, r=3, s=3, stride=2, isa="portable", algorithm="auto")
+    assert not isinstance(kernel.scheme, Winograd)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2])
+def test_candidates_are_valid_and_in_order(threads):
+    backend = cpu_backend("portable", threads)
+    problem = conv2d(c=64, h=28, w=28, k=100, r=3, s=3, padding=1)
+    found = winograd_candidates(problem, backend.machine, backend.catalog("matmul"), threads)
+    times = [candidate.prediction.seconds for candidate in found]
+    assert times == sorted(times) and {candidate.scheme.m for candidate in found} == {2, 3, 4}
+    assert [
+        c.prediction for c in predicted([f.scheme for f in found], backend.machine, backend.catalog("matmul"), threads)
+    ] == [c.prediction for c in found]
+    for candidate in found:
+        assert parse(problem, candidate.scheme.text) == candidate.scheme
+        emit(candidate.scheme, backend.isa, threads)
+
+
+@pytest.mark.slow
+def test_auto_begins_with_tiles_whose_weights_come_from_memory_in_time():
+    """F(4) has 36 weights where F(2) has 16. With caches warm it is the fastest here."""
+    backend, problem = cpu_backend("portable", 2), conv2d(c=128, h=28, w=28, k=128, r=3, s=3, padding=1)
+    place = replace(backend.machine, memory_bandwidth=1e8), backend.catalog("matmul"), 2
+    warm = winograd_candidates(problem, *place)
+    fit = fit_for_networks(warm, *place)
+    assert warm[0].scheme.m == 4 and fit[0].scheme.m == 2
+    assert fit[0] is next(c for c in warm if c.scheme.m == 2) and fit[1:] == [c for c in warm if c is not fit[0]]
+    auto = replace(backend, target=replace(backend.target, algorithm="auto"))
+    forms = [scheme for scheme in auto.candidates(problem) if isinstance(scheme, Winograd)]
+    usual = backend.machine, backend.catalog("matmul"), 2
+    assert forms == [c.scheme for c in fit_for_networks(winograd_candidates(problem, *usual), *usual)]
+
+
+def test_blocks_cover_and_keep_threads_busy():
+    machine = cpu_backend("portable").machine
+    problem = conv2d(c=256, h=14, w=14, k=256, r=3, s=3, padding=1)
+    for block, channels in blocks(problem, 4, machine, 1):
+        assert 8 <= block <= 16 and channels % machine.lanes == 0
+    block, channels = blocks(problem, 4, machine, 2)[0]
+    assert (-(-16 // block)) * (-(-256 // channels)) % 2 == 0
+
+
+@pytest.mark.slow
+def test_the_command_line(capsys):
+    shape = "c=16,h=12,w=12,k=16,r=3,s=3,pad=1"
+    words = ["--shape", shape, "--isa", "portable", "--algorithm", "winograd", "--explain", "--json"]
+    scheme = "F(4x4,3x3) B(9,16) T(m,3) T(n,2) S(c) T(k,16) U(m,3) U(n,2) V(n,4)"
+    assert main([*words, "--scheme", scheme]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["algorithm"], found["scheme"]) == ("winograd", scheme)
+    assert 0 < found["direct_error"] < found["max_error"] < 1e-3
+    assert "products where the definition takes" in found["explanation"]
+    assert main(["--shape", "c=4,h=9,w=9,k=4,r=1,s=1", "--algorithm", "winograd", "--isa", "portable"]) == 2
+    assert "kernels of 3 x 3, not 1 x 1" in capsys.readouterr().err
