@@ -6,7 +6,6 @@ axis. So the kernel before leaves these lines in its caches, and the kernel afte
 
 from __future__ import annotations
 
-from itertools import product
 from math import prod
 
 from search.cost.cache_conflicts import geometry
@@ -32,9 +31,12 @@ def apart(scheme: Scheme, machine: Machine, threads: int) -> float:
 def outside(scheme: Scheme, tensor: Tensor, threads: int) -> float:
     """The share of a tensor that the first core reads or writes outside of its own part of the memory."""
     shared = [specifier for specifier in scheme.specifiers if isinstance(specifier, Tile) and _shared(specifier)]
-    tasks = list(product(*(range(loop.trips) for loop in shared)))
-    first = tasks[: -(-len(tasks) // threads)]
-    taken = [(loop.dim, len({task[place] for task in first}) / loop.trips) for place, loop in enumerate(shared)]
+    inside = prod(loop.trips for loop in shared)
+    first = -(-inside // threads)
+    taken = []
+    for loop in shared:
+        inside //= loop.trips  # tasks of one trip of this loop
+        taken.append((loop.dim, min(loop.trips, -(-first // inside)) / loop.trips))
     outermost = next((index for index, extent in zip(tensor.indices, tensor.shape) if extent > 1), None)
     if outermost is None:
         return 0.0

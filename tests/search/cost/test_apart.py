@@ -1,5 +1,8 @@
 """The price of lines that another core wrote last."""
 
+import tracemalloc
+from itertools import product
+
 import pytest
 
 from microkernels.tile.estimate import estimate
@@ -29,6 +32,25 @@ def test_channels_that_come_first_are_parts_of_the_memory():
     scheme = parse(in_layout(EXPAND, "nchw"), "T(k,2)@core T(h,56) T(w,4) T(k,2) S(y) T(c,16) U(w,14) V(k,16)")
     assert outside(scheme, scheme.problem.output, 2) == 0
     assert outside(scheme, scheme.problem.tensors[0], 2) == pytest.approx(1 / 2)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5, 64])
+def test_each_loop_over_cores_is_walked_as_far_as_the_first_core_goes(threads):
+    scheme = parse(EXPAND, f"T(h,7)@core T(k,2)@core T(w,4)@core T(h,8) {BODY}")
+    first = list(product(range(7), range(2), range(4)))[: -(-56 // threads)]
+    rows, channels, columns = (len(set(each)) / trips for each, trips in zip(zip(*first), (7, 2, 4)))
+    beyond = max(0.0, rows - 1 / threads)
+    assert outside(scheme, EXPAND.tensors[0], threads) == pytest.approx(columns * beyond)
+    assert outside(scheme, EXPAND.output, threads) == pytest.approx(channels * columns * beyond)
+
+
+def test_tasks_are_not_counted_one_by_one():
+    large = conv2d(c=1, h=16000, w=16000, k=8, r=1, s=1)
+    scheme = parse(large, "T(h,16000)@core T(w,16000)@core S(y) T(c,1) V(k,8)")
+    tracemalloc.start()
+    assert outside(scheme, large.output, 2) == 0
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
 
 
 def test_small_layers_share_rows_between_cores_though_channels_were_as_even():
