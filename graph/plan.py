@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
-from math import inf
+from math import inf, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cpu.runtime.machine.host import host
 from graph.calls.compiled import RECORD, CompiledModel
 from graph.calls.open_model import OpenModel, axes_of, is_open
 from graph.layout_trials import faster_layouts
@@ -149,8 +150,12 @@ class Plan:
 
     @cached_property
     def backend(self) -> Callable[[str], CpuBackend]:
-        """The back end of the products of a dtype."""
-        return cache(partial(_backend, self.threads, self.algorithm))
+        """The back end of the products of a dtype.
+
+        Weights that are larger than the last cache come from memory at each call.
+        """
+        outgrow = bytes_of_weights(self.proto) > host().caches[-1].bytes
+        return cache(partial(_backend, self.threads, self.algorithm, outgrow))
 
     def choices(self, problems: Iterable[Problem]) -> dict[Problem, Choice]:
         """The model's choice for each problem."""
@@ -201,6 +206,12 @@ class Plan:
         return self.name or c_name(stem)
 
 
-def _backend(threads: int, algorithm: str, dtype: str) -> CpuBackend:
+def _backend(threads: int, algorithm: str, cold_weights: bool, dtype: str) -> CpuBackend:
     """The back end of the products of a dtype. Narrow ones have the direct algorithm alone."""
-    return cpu_backend(None, threads, dtype, algorithm if dtype == "f32" else "direct")
+    found = cpu_backend(None, threads, dtype, algorithm if dtype == "f32" else "direct")
+    return found.with_cold_weights() if cold_weights else found
+
+
+def bytes_of_weights(proto: Any) -> int:
+    """The size of the arrays that come with a model, by their elements of four bytes."""
+    return sum(4 * prod(array.dims) for array in proto.graph.initializer)

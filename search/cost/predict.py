@@ -100,7 +100,7 @@ class Prediction:
 class Predictor:
     """Predicts schemes of one problem on one machine. Remembers tiles that several schemes share.
 
-    cold: whether each call finds its arrays in memory.
+    cold: whether each call finds its arrays in memory. cold_weights: whether it finds its weights there.
     """
 
     def __init__(
@@ -111,6 +111,7 @@ class Predictor:
         threads: int = 1,
         costs: Costs = COSTS,
         cold: bool = False,
+        cold_weights: bool = False,
     ):
         self.problem = problem
         self.access = access_of(problem)
@@ -118,7 +119,7 @@ class Predictor:
         self.threads = threads
         self.costs = costs
         self._score = score
-        self._volumes = Volumes(problem, machine, threads, resident=not cold)
+        self._volumes = Volumes(problem, machine, threads, resident=not cold, cold_weights=cold_weights)
         self._kernels: dict[tuple[int, ...], tuple[Microkernel, float]] = {}
         self._inside = problem.inside_fraction
         narrow = isa_named(machine.isa).narrow_to(problem.output_dtype)

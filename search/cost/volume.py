@@ -74,16 +74,24 @@ class Volumes:
     """The traffic of schemes for one problem, machine and number of threads. Remembers the cache conflicts of tiles.
 
     resident: whether the problem is computed again and again, so that a cache which holds all of it moves nothing.
-    False counts the first, cold call. ideal: whether data can use all ways of all caches.
+    False counts the first, cold call. cold_weights: each call finds its weights alone in memory. ideal: whether data
+    can use all ways of all caches.
     """
 
     def __init__(
-        self, problem: Problem, machine: Machine, threads: int = 1, resident: bool = True, ideal: bool = False
+        self,
+        problem: Problem,
+        machine: Machine,
+        threads: int = 1,
+        resident: bool = True,
+        ideal: bool = False,
+        cold_weights: bool = False,
     ):
         self.problem = problem
         self.access = access_of(problem)
         self.threads = threads
         self.resident = resident
+        self._cold = 1 if cold_weights else None  # the place of the weights among the tensors
         self._levels = tuple(cache.name for cache in machine.caches)
         self._caches: tuple[Geometry, ...] = geometries(machine, threads, ideal)
         self._dims = tuple(dim for dim, _ in problem.dims)
@@ -114,7 +122,7 @@ class Volumes:
             beside = round(self._beside * share)
             if self.resident and all(state == KEPT for state in piece.states[level]):
                 beside = 0 if sum(volumes) + beside <= self._caches[level].bytes else beside
-                volumes = [0] * len(volumes)
+                volumes = [volume if t == self._cold else 0 for t, volume in enumerate(volumes)]
             written = volumes[self._output]
             if not stream:
                 volumes[self._output] *= 2  # a line is read before it is written

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any  # what a worker gives is JSON
 
@@ -68,6 +68,7 @@ def candidates(
     """For each problem its best candidates, at most `MOST`, and the predicted seconds of the first."""
     target, found = backend.target, {}
     place = {"isa": target.isa, "threads": target.threads, "dtype": target.dtype, "algorithm": target.algorithm}
+    place["cache"] = target.cache
     tasks = {
         Task("search.flow.choices:listed", _LIST_SECONDS, {"op": p.op, "shape": canonical(p), **place}): p
         for p in problems
@@ -90,9 +91,9 @@ def candidates(
     return found
 
 
-def listed(*, op: str, shape: str, isa: str, threads: int, dtype: str, algorithm: str) -> dict[str, Any]:
-    """The result of `candidates` for one problem, computed in a worker."""
-    schemes, seconds = _listed(_backend(isa, threads, dtype, algorithm), problem_of(op, shape))
+def listed(*, op: str, shape: str, **place: Any) -> dict[str, Any]:
+    """The result of `candidates` for one problem, computed in a worker. place: what `_backend` takes."""
+    schemes, seconds = _listed(_backend(**place), problem_of(op, shape))
     return {"schemes": schemes, "seconds": seconds}
 
 
@@ -102,9 +103,10 @@ def _listed(backend: CpuBackend, problem: Problem) -> tuple[tuple[str, ...], flo
 
 
 @lru_cache(maxsize=2)
-def _backend(isa: str, threads: int, dtype: str, algorithm: str) -> CpuBackend:
+def _backend(isa: str, threads: int, dtype: str, algorithm: str, cache: str) -> CpuBackend:
     """The back end of a worker, which reads the ranking once."""
-    return cpu_backend(isa, threads, dtype, algorithm)
+    found = cpu_backend(isa, threads, dtype, algorithm)
+    return CpuBackend(replace(found.target, cache=cache))
 
 
 def _kept(backend: CpuBackend, problem: Problem) -> AnyScheme | None:

@@ -44,7 +44,7 @@ class Knowledge:
     """What the model knows of a CPU.
 
     catalog(op, by_matrix): the ranked microkernels of an operator; where `by_matrix`, those of matrix instructions.
-    cold: whether each call finds its arrays in memory.
+    cold: whether each call finds its arrays in memory. cold_weights: whether it finds its weights there.
     """
 
     isa: Isa
@@ -53,6 +53,7 @@ class Knowledge:
     threads: int
     algorithm: str
     cold: bool = False
+    cold_weights: bool = False
 
     def beside(self, dots: Problem) -> Machine:
         """The machine with the instruction set that multiplies the dot groups of this problem."""
@@ -133,7 +134,9 @@ def _predicted(schemes: Sequence[Scheme], known: Knowledge) -> list[Candidate]:
     # Schemes of one problem may have dot groups of different dims and sizes.
     catalog = lru_cache(lambda dots: space.trusted(known.catalog(ranked_op(dots), access_of(dots).by_matrix)))
     predictor = lru_cache(
-        lambda dots: Predictor(dots, known.beside(dots), catalog(dots), known.threads, cold=known.cold)
+        lambda dots: Predictor(
+            dots, known.beside(dots), catalog(dots), known.threads, cold=known.cold, cold_weights=known.cold_weights
+        )
     )
     in_turn = ((scheme, as_cached(scheme_in_dot_groups(scheme))) for scheme in schemes)
     return [
@@ -153,7 +156,9 @@ def _in_parts(problem: Problem, known: Knowledge) -> Iterator[Candidate]:
     for dim, count in part_counts(problem, machine.lanes, known.threads):
         parts = in_parts(problem, dim, count)
         catalog = known.catalog(ranked_op(parts), False)
-        for candidate in space.candidates(parts, machine, catalog, known.threads, cold=known.cold):
+        for candidate in space.candidates(
+            parts, machine, catalog, known.threads, cold=known.cold, cold_weights=known.cold_weights
+        ):
             scheme = scheme_from_parts(problem, dim, candidate.scheme)
             yield Candidate(scheme, _whole(candidate.prediction, scheme, known.machine))
 
@@ -168,7 +173,9 @@ def _ranked(problem: Problem, known: Knowledge) -> tuple[Candidate, ...]:
     found: list[Candidate] = []
     for dots in layouts(problem, dot):
         catalog = known.catalog(ranked_op(dots), access_of(dots).by_matrix)
-        for candidate in space.candidates(dots, known.beside(dots), catalog, known.threads, cold=known.cold):
+        for candidate in space.candidates(
+            dots, known.beside(dots), catalog, known.threads, cold=known.cold, cold_weights=known.cold_weights
+        ):
             scheme = scheme_from_dot_groups(problem, candidate.scheme, dot)
             found.append(Candidate(scheme, _whole(candidate.prediction, scheme, known.machine)))
     found += _in_parts(problem, known)

@@ -55,9 +55,10 @@ def candidates(
     threads: int = 1,
     limit: int | None = None,
     cold: bool = False,
+    cold_weights: bool = False,
 ) -> tuple[Candidate, ...]:
     """The first `limit` schemes worth measuring, fastest predicted first; at least one for any problem."""
-    predictor = Predictor(problem, machine, trusted(catalog), threads, cold=cold)
+    predictor = Predictor(problem, machine, trusted(catalog), threads, cold=cold, cold_weights=cold_weights)
     found: dict[str, Candidate] = {}
     best_orders: dict[Orders, float] = {}
     largest = max(geometry(machine.caches, level, threads).bytes for level in range(min(2, len(machine.caches))))

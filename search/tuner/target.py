@@ -19,6 +19,8 @@ FOREIGN = {
 TARGETS = tuple(FOREIGN)
 ALGORITHMS = ("direct", "winograd", "auto")
 CACHES = ("warm", "cold")
+# A cache of models alone, whose weights do not stay in it from call to call.
+COLD_WEIGHTS = "cold weights"
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,9 @@ class Target:
     machine: the fingerprint of the CPU or GPU. isa: an instruction set, or a GPU's architecture. algorithm: "direct",
     the definition; "winograd" (`tiling.rewrite.winograd.algorithm`); "auto", the faster of the two. device: a GPU's
     name. absent: why no kernel can run here; empty where kernels can run. cache: "warm" where a call finds its arrays
-    where the call before left them; "cold" where it finds them in memory. cluster: the address of the
-    `dask.distributed` scheduler whose workers try candidates; empty where this machine does.
+    where the call before left them; "cold" where it finds them in memory; `COLD_WEIGHTS` where it finds its weights
+    there. cluster: the address of the `dask.distributed` scheduler whose workers try candidates; empty where this
+    machine does.
     """
 
     name: str
@@ -45,7 +48,7 @@ class Target:
 
     def key(self, problem: Problem, compiler: str) -> store.Key:
         """The store's key for a problem as this target computes it."""
-        conditions = "" if self.cache == "warm" else f"{self.cache} caches"
+        conditions = {"warm": "", "cold": "cold caches"}.get(self.cache, self.cache)
         return store.Key(self.machine, self.isa, compiler, problem.op, canonical(problem), self.threads, conditions)
 
     def kind(self, tune: str, revision: str = "") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
@@ -34,7 +34,7 @@ from search.space.candidates import Knowledge
 from search.tuner import store
 from search.tuner.dtypes import on_cpu
 from search.tuner.measured import AnyScheme
-from search.tuner.target import Target, Wanted
+from search.tuner.target import CACHES, COLD_WEIGHTS, Target, Wanted
 from search.tuner.tune import TuningError
 from tiling.loops.listing import listing
 from tiling.loops.lowering.stream_plan import outgrows
@@ -93,10 +93,15 @@ class CpuBackend:
     def _catalogs(self) -> dict[tuple[str, bool], Catalog]:
         return {}
 
+    def with_cold_weights(self) -> CpuBackend:
+        """The back end for calls that find their weights in memory, as those of a large model."""
+        return CpuBackend(replace(self.target, cache=COLD_WEIGHTS))
+
     @property
     def knowledge(self) -> Knowledge:
         target = self.target
-        return Knowledge(self.isa, self.machine, self.catalog, target.threads, target.algorithm, target.cache == "cold")
+        cold = target.cache == "cold", target.cache == COLD_WEIGHTS
+        return Knowledge(self.isa, self.machine, self.catalog, target.threads, target.algorithm, *cold)
 
     def problem(self, problem: Problem) -> Problem:
         found = candidates.computed(on_cpu(problem, self.isa.dtype, None), self.isa)
@@ -171,7 +176,7 @@ class CpuBackend:
             "isa": self.isa.name,
             "threads": self.target.threads,
             "stream": _streams(scheme),
-        } | ({"cache": self.target.cache} if self.target.cache != "warm" else {})
+        } | ({"cache": self.target.cache} if self.target.cache in CACHES[1:] else {})
 
     def disturbance(self) -> str:
         return busy(self.target.threads)

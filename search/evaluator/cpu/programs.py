@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -70,7 +71,8 @@ def target_of_anchor(found: Anchored, target: Target) -> Target:
     dtype = found.stores.problem.dtype
     if dtype == target.dtype:
         return target
-    return cpu_target(Wanted(dtype, None, target.threads, target.algorithm, None, target.cache, target.cluster))
+    other = cpu_target(Wanted(dtype, None, target.threads, target.algorithm, cluster=target.cluster))
+    return replace(other, cache=target.cache)
 
 
 def around(program: Sized, found: Anchored, anchor: Kernel, target: Target) -> AnchoredKernel:

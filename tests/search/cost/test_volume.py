@@ -6,7 +6,7 @@ from statistics import median
 import pytest
 
 from search.cost.cache_conflicts import USABLE, USABLE_SHARED, cache_conflicts, geometries
-from search.cost.volume import tasks, traffic
+from search.cost.volume import Volumes, tasks, traffic
 from search.space.sample import random_schemes
 from tests.support.search.cache_simulator import moved_bytes
 from tests.support.search.model_cases import CATALOG, L1, L2, L3, MACHINE, layer
@@ -177,3 +177,13 @@ def test_a_depthwise_tile_one_vector_wide_brings_the_neighbours_of_its_lines():
     inside = moved(problem, f"T(h,28) T(w,4) T(c,2) {body}", one_cache(16 << 10))
     assert inside["x"] == 4 * 28 * 28 * 32 and outside["x"] == 2 * inside["x"]
     assert outside["y"] == 2 * inside["y"] and outside["w"] == inside["w"]
+
+
+def test_weights_that_do_not_stay_come_from_memory_and_nothing_else_does():
+    scheme = parse(layer("R12"), "T(k,16) T(h,7) S(y) T(r,3) T(s,3) T(c,512) U(w,7) U(k,2) V(k,16)")
+    stays, cold = (
+        Volumes(scheme.problem, MACHINE, cold_weights=cold_weights).traffic(scheme)[-1].moved
+        for cold_weights in (False, True)
+    )
+    assert all(amount == 0 for _, amount in stays)
+    assert dict(cold) == {"x": 0, "w": 4 * 512 * 512 * 9, "y": 0}
