@@ -75,8 +75,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     _check_target(options)
     suites = _suites(options)
-    versions, absent = available(options.peers, options.target)
     _check_files(options)
+    versions, absent = available(options.peers, options.target)
     threads = list(dict.fromkeys(options.threads))
     for sentence in _remarks(options, absent, threads):
         print(sentence, file=sys.stderr)

@@ -43,9 +43,11 @@ def told(options: argparse.Namespace) -> str:
     if options.model and Path(options.model).is_dir():
         if options.dim:
             raise ModelError("--dim belongs to a model that is compiled now: this one is compiled already")
+        if options.threads:
+            raise ModelError("--threads belongs to a model that is compiled now: this one is compiled already")
         model = load_model(options.model)
     else:
-        model = compile_model(options.model, dims=once("--dim", options.dim), threads=options.threads)
+        model = compile_model(options.model, dims=once("--dim", options.dim), threads=options.threads or 1)
     names = list(model.inputs) if isinstance(model, OpenModel) else [array.name for array in model.inputs]
     if len(arrays) != len(names):
         wanted = f": {', '.join(names)}: give --input FILE.npy for each" if names else ": leave --input out"
@@ -110,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--dim", type=dim, action="append", default=[], metavar="NAME=EXTENT", help="an open dim's extent"
     )
-    parser.add_argument("--threads", type=whole, default=1, metavar="N", help="OpenMP threads; default 1")
+    parser.add_argument("--threads", type=whole, metavar="N", help="OpenMP threads of an ONNX file; default 1")
     return parser
 
 

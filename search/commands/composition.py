@@ -124,7 +124,7 @@ def as_text(found: Sequence[Composed]) -> str:
     lines += [
         "",
         f"{plural(len(used), 'microkernels')} in all; {composed} of {len(found)} layers are composed of several; "
-        f"{measured} of the schemes are measured choices, the others the model's",
+        f"{plural(measured, 'schemes')} chosen by measurement, all others by the model",
     ]
     lines += [f"{len(layers):>3} of {len(found)}  {kernel}: {' '.join(layers)}" for kernel, layers in used.items()]
     return "\n".join(lines)

@@ -103,6 +103,12 @@ def test_an_unwritable_file_is_found_before_anything_runs(no_work, tmp_path, cap
     assert said.startswith(f"cannot write {tmp_path}") and said.count("\n") == 1
 
 
+def test_an_unwritable_file_is_found_before_other_libraries_are_imported(no_work, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "available", lambda *_: pytest.fail("other libraries were looked for"))
+    (tmp_path / "a_file").write_text("", encoding="utf-8")
+    assert command.main(["--report", str(tmp_path / "a_file" / "page")]) == 1
+
+
 def test_a_readme_without_markers_is_found_before_anything_runs(no_work, tmp_path, capsys):
     (tmp_path / "README.md").write_text("# Mine\n", encoding="utf-8")
     assert command.main(["--readme", str(tmp_path / "README.md")]) == 1

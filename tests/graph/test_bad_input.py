@@ -236,6 +236,14 @@ def test_an_input_that_is_no_array_is_one_sentence(tiny, tmp_path, content, why,
     assert told.startswith(f"{path} cannot be read as an array: {why}") and told.count("\n") == 1
 
 
+@pytest.mark.parametrize("words", [["--dim", "batch=1"], ["--threads", "2"]])
+def test_options_of_compiling_mean_nothing_to_a_saved_model(tiny, tmp_path, words, capsys):
+    tiny.save(tmp_path)
+    assert run_command([str(tmp_path), *words]) == 2
+    told = f"{words[0]} belongs to a model that is compiled now: this one is compiled already\n"
+    assert capsys.readouterr().err == told
+
+
 def read_only(shape):
     found = np.empty(shape, np.float32)
     found.flags.writeable = False

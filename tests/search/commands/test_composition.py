@@ -52,8 +52,8 @@ def test_the_text_counts_microkernels_and_their_layers():
         "net:A   60 % f32_conv2d_ukernel_11wx4k_s1__portable, 40 % f32_conv2d_ukernel_12wx4k_s1__portable",
         "net:B1  100 % f32_conv2d_ukernel_12wx4k_s1__portable",
         "",
-        "2 microkernels in all; 1 of 2 layers are composed of several; 1 of the schemes are measured choices, "
-        "the others the model's",
+        "2 microkernels in all; 1 of 2 layers are composed of several; 1 scheme chosen by measurement, "
+        "all others by the model",
         "  2 of 2  f32_conv2d_ukernel_12wx4k_s1__portable: net:A net:B1",
         "  1 of 2  f32_conv2d_ukernel_11wx4k_s1__portable: net:A",
     ]
@@ -91,7 +91,7 @@ def test_the_command_prints_the_choice_that_a_search_made(command, small_suite, 
 def test_with_a_budget_layers_are_measured_once(small_suite, capsys, monkeypatch):
     arguments = ["--suite", "small", "--composition", "--isa", "portable", "--budget", "2"]
     assert conv(arguments) == 0
-    assert "1 of the schemes are measured choices" in capsys.readouterr().out
+    assert "1 scheme chosen by measurement, all others by the model" in capsys.readouterr().out
     asked = []
     real = composition.find
     monkeypatch.setattr(composition, "find", lambda *a, **k: asked.append(real(*a, **k)) or asked[-1])
