@@ -78,6 +78,8 @@ def _waits(chosen: Candidate) -> Iterator[str]:
     prediction, scheme, problem = chosen.prediction, chosen.scheme, chosen.scheme.problem
     if prediction.left:
         yield f"tiles wait for lines that they left for later{_share(prediction.left, prediction)}"
+    if prediction.apart:
+        yield f"cores wait for lines that others wrote{_share(prediction.apart, prediction)}"
     if prediction.unaligned:
         copied = f"an {problem.broadcast.name} that does not begin with a cache line is copied first"
         yield f"{copied}, which takes {microseconds(prediction.unaligned)} more"
@@ -120,6 +122,7 @@ def _difference(best: Prediction, other: Prediction) -> str:
     for moved, mine, theirs in zip(other.traffic, best.movement, other.movement):
         parts[f"traffic into {moved.level}"] = theirs - mine
     parts["lines left for later"] = other.left - best.left
+    parts["lines of other cores"] = other.apart - best.apart
     worst = max(parts, key=lambda part: parts[part])
     return f"The next candidate is predicted {slower:.1%} slower, most of all by its {worst}"
 

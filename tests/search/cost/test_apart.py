@@ -10,6 +10,8 @@ from search.cost.apart import apart, outside
 from search.cost.predict import predict
 from search.evaluator.cpu.backend import cpu_backend
 from search.space.candidates import predicted
+from search.space.explain import explain
+from search.space.space import Candidate
 from tests.support.search.model_cases import MACHINE
 from tiling.operators import conv2d, in_layout
 from tiling.text.notation import parse
@@ -57,6 +59,15 @@ def test_small_layers_share_rows_between_cores_though_channels_were_as_even():
     rows, channels = (predict(parse(EXPAND, text), MACHINE, estimate, threads=2) for text in (ROWS, CHANNELS))
     assert rows.apart == 0 < channels.apart == apart(parse(EXPAND, CHANNELS), MACHINE, 2)
     assert rows.seconds < channels.seconds
+
+
+def test_a_report_names_the_wait():
+    small = conv2d(c=16, h=14, w=14, k=64, r=1, s=1)
+    texts = (f"T(h,14)@core T(k,2) {BODY}", f"T(k,2)@core T(h,14) {BODY}")
+    rows, channels = (Candidate(s, predict(s, MACHINE, estimate, threads=2)) for s in (parse(small, t) for t in texts))
+    assert explain(rows, [channels], MACHINE).endswith("most of all by its lines of other cores.")
+    assert "cores wait for lines that others wrote (" in explain(channels, [rows], MACHINE)
+    assert "that others wrote" not in explain(rows, [channels], MACHINE)
 
 
 def test_one_core_waits_for_no_other():
