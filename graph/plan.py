@@ -32,6 +32,7 @@ from graph.tuning import tuned
 from graph.variant import Progress, Variant, steps_of, works_of
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.evaluator.cpu.programs import anchored_for
+from search.evaluator.cpu.target import MOST_THREADS
 from search.flow.choices import Choice, choices
 from tiling.problem import Problem
 
@@ -106,8 +107,8 @@ class Plan:
             raise ModelError(
                 f"budget={budget!r} means nothing to tune='model': leave it out, or give tune='measure' too"
             )
-        if isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 1:
-            raise ModelError(f"threads={self.threads!r} must be a whole number of at least 1")
+        if isinstance(self.threads, bool) or not isinstance(self.threads, int) or not 1 <= self.threads <= MOST_THREADS:
+            raise ModelError(f"threads={self.threads!r} must be a whole number from 1 to {MOST_THREADS}")
         if self.name is not None:
             check_name(self.name)
 

@@ -177,6 +177,8 @@ def test_operators_newer_than_onnx_knows_are_refused():
         ({"budget": float("nan")}, "budget=nan must be a number of seconds above 0"),
         ({"budget": "a minute"}, "budget='a minute' must be"),
         ({"budget": 5}, "budget=5 means nothing to tune='model': leave it out, or give tune='measure' too"),
+        ({"threads": 1.5}, "threads=1.5 must be a whole number from 1 to 1024"),
+        ({"threads": 9999}, "threads=9999 must be a whole number from 1 to 1024"),
         ({"name": 3}, "3 is no name in C"),
         *[({"name": name}, f"'{name}' is taken") for name in ("lap", "steps", "arena", "zeros", "output_0", "example")],
     ],
