@@ -49,6 +49,7 @@ from cpu.passes.program.lanes.transpose_reads import transpose_reads
 from cpu.passes.program.lanes.vectors import vectors
 from cpu.passes.program.pack_columns import pack_columns
 from cpu.passes.program.place_rows import place_rows
+from cpu.passes.program.repeat_steps import repeat_steps
 from cpu.passes.program.share_loops import share_loops
 from cpu.passes.program.skew_rows import skew_rows
 from cpu.passes.program.split_ranges import split_ranges
@@ -268,6 +269,7 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
         lambda kernel, facts: prefetch_next_rows(kernel),
         lambda facts: facts.isa.registers <= 16,
     ),
+    Pass("repeat steps", lambda kernel, facts: repeat_steps(kernel), lambda facts: facts.isa.lanes < LONG_VECTOR),
     Pass("place rows", lambda kernel, facts: place_rows(kernel)),
     Pass("store columns", lambda kernel, facts: store_columns(kernel, facts.isa.lanes)),
     Pass("braid rows", lambda kernel, facts: braid_rows(kernel, facts.isa.lanes)),

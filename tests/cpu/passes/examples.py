@@ -153,6 +153,7 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
     "jam vectors": ("y[j] = sum[i] e[i] * v[i,j]", {"e": (512,), "v": (512, 64)}, 1),
     "pack columns": ("y[i,j] = sum[c] q[i,c] * k[j,c]", {"q": (512, 64), "k": (512, 64)}, 1),
     "jam rows": ("y[i,j] = sum[c] q[i,c] * k[c,j]", {"q": (512, 64), "k": (64, 512)}, 1),
+    "repeat steps": ("y[i,j] = sum[c] q[i,c] * k[c,j]", {"q": (512, 64), "k": (64, 512)}, 1),
     "claim lines": (
         "m[i] = max[j] x[i,j]; d[i] = sum[j] exp(x[i,j] - m[i]); y[i,j] = x[i,j] - m[i] - d[i]",
         {"x": (32, 50256)},
@@ -195,8 +196,9 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
     "braid rows": ("y[h,w,c] = x[c,h,w]", {"x": (3, 224, 224)}, 1),
     "vectors": ("y[i,j] = x[i,j] * g[i]", {"x": (8, 96), "g": (8,)}, 1),
 }
-# Only AVX2 takes "keep nan", and AVX-512 takes no pass of long rows. The first one's example has 8 lanes.
-OF_AVX2 = ("bound windows", "skew rows", "prefetch next rows", "keep nan")
+# Only AVX2 takes "keep nan", and AVX-512 takes no pass of long rows or repeated steps. The first one's example has 8
+# lanes.
+OF_AVX2 = ("bound windows", "skew rows", "prefetch next rows", "repeat steps", "keep nan")
 
 
 def program_example(name: str) -> dict[str, Kernel]:

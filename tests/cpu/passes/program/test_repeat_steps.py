@@ -1,0 +1,42 @@
+"""Which loops over the steps of products are written out in part."""
+
+from __future__ import annotations
+
+import pytest
+
+from cpu.passes.forms import program_forms
+from microkernels.tile.isa import AVX2, AVX512F
+from tests.support.programs.programs import ATTENTION, lines
+from tiling.program.infer import sized
+from tiling.program.read import read
+
+PRODUCT = "y[i,j] = sum[c] q[i,c] * k[c,j]"
+
+
+def repeated(text, shapes, isa=AVX2):
+    forms = dict(program_forms(sized(read(text), {}, shapes), isa, 1))
+    return [line for line in lines(list(forms.values())[-1]) if "together" in line]
+
+
+@pytest.mark.parametrize(
+    "columns, steps, wanted",
+    [
+        (512, 64, 2),  # three rows at once, and two that are left over
+        (512, 16, 2),
+        (512, 12, 0),  # too few steps
+        (16, 64, 0),  # two vectors by three rows are six products
+    ],
+)
+def test_steps_of_many_products_are_written_out(columns, steps, wanted):
+    found = repeated(PRODUCT, {"q": (512, steps), "k": (steps, columns)})
+    assert found == [f"for c in 0..{steps}, 8 together:"] * wanted
+
+
+def test_both_products_of_attention_are():
+    shapes = {name: (2, 64, 64) for name in "qkv"}
+    names = {line.split()[1] for line in repeated(ATTENTION, shapes)}
+    assert names == {"c", "j"}
+
+
+def test_long_vectors_are_left_alone():
+    assert not repeated(PRODUCT, {"q": (512, 64), "k": (64, 512)}, AVX512F)
