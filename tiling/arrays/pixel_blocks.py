@@ -18,9 +18,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd, prod
 
 from tiling.dtypes.products import DTYPE_BYTES
-from tiling.problem import Problem
+from tiling.problem import LARGEST_EXTENT, LARGEST_TENSOR, Problem
 from tiling.tensor import Affine, Window
 
 _CHUNK = 16  # bytes, at whose multiples blocks begin
@@ -67,15 +68,20 @@ def unsupported_reason(problem: Problem, high: int, wide: int) -> str | None:
             return f"a block is a multiple of the stride {window.stride} along {window.dim}"
         if window.dilation > 1 and problem.extents[window.tap] > 1:
             return f"taps of a dilated window are no neighbours along {window.dim}"
+    blocks = pixel_blocks_of(problem, high, wide)
+    count = max(problem.broadcast.shape[0] * prod(blocks.shape), problem.extents["k"] * prod(blocks.taps))
+    if blocks.channels > LARGEST_EXTENT or count * blocks.channels > LARGEST_TENSOR:
+        return f"{count} blocks of {blocks.channels} numbers are more than kernels count"
     return None
 
 
 def pixel_blocks_of(problem: Problem, high: int, wide: int) -> PixelBlocks:
-    """The blocks of a problem for which `unsupported_reason` is None."""
+    """The blocks of a problem of images, where `high` and `wide` are multiples of its strides."""
     down, along = problem.windows
     numbers, bytes_ = problem.extents["c"], DTYPE_BYTES[problem.dtype]
     pixel = next(size for size in (1, 2, -(-numbers // _AT_ONCE) * _AT_ONCE) if size >= numbers)
-    column = next(size for size in range(high * pixel, 1 << 30) if size * along.stride * bytes_ % _CHUNK == 0)
+    multiple = _CHUNK // gcd(_CHUNK, along.stride * bytes_)
+    column = -(-high * pixel // multiple) * multiple
     taps, apart, shape = [], [], []
     for window, size in zip((down, along), (high, wide)):
         taps.append(-(-problem.extents[window.tap] // size))

@@ -88,6 +88,8 @@ def test_the_copy_has_each_pixel_once():
         ({}, "P(2x7)", "a block is a multiple of the stride 2 along w"),
         ({"groups": 3, "k": 12}, "P(2x8)", "without groups"),
         ({"layout": "nchw"}, "P(2x8)", "channels last"),
+        ({"n": 200_000, "h": 101, "w": 101}, "P(2x8)", "blocks of 64 numbers are more than kernels count"),
+        ({}, "P(999999998x8)", "numbers are more than kernels count"),
     ],
 )
 def test_blocks_that_cannot_be_read_are_refused(options, text, message):
@@ -120,6 +122,13 @@ def test_images_of_few_channels_are_read_in_blocks_where_the_model_says_so(dtype
     assert ranked[0].seconds < 0.75 * gathered.seconds
     wide = conv2d(n=64, c=8, h=56, w=56, k=64, r=3, s=3, padding=1, dtype=dtype, filters="krsc")
     assert not any(isinstance(scheme.specifiers[0], PixelBlock) for scheme in candidates(wide, H200))
+
+
+def test_blocks_that_are_more_than_kernels_count_are_not_listed():
+    """Blocks overlap in memory, and the problem that reads them counts the numbers of every one."""
+    many = conv2d(n=4096, c=3, h=224, w=224, k=64, r=7, s=7, stride=2, padding=3, dtype="f16", filters="krsc")
+    first = {scheme.specifiers[0] for scheme in candidates(many, H200)}
+    assert PixelBlock(2, 8) in first and PixelBlock(8, 8) not in first
 
 
 def test_a_text_with_blocks_is_read_back():
