@@ -29,6 +29,8 @@ from tiling.machine import Timing
 
 node = helper.make_node
 ROOT = Path(__file__).parents[2]
+# Seconds for one round of new kernels, which takes longer. A process that other programs hold up must still begin it.
+SHORT = 0.2
 
 
 def network(channels=16):
@@ -100,7 +102,7 @@ def test_a_tuned_model_is_exact_and_says_what_is_tuned(apart):
 @pytest.mark.slow
 def test_times_in_a_model_and_times_with_warm_caches_do_not_meet(apart, monkeypatch):
     made_up(monkeypatch, 0.5, 0.9)
-    plan = Plan(network(), tune="measure", budget=0.05)
+    plan = Plan(network(), tune="measure", budget=SHORT)
     compiled = plan.compiled({})
     for problem in problems_of(plan, compiled):
         key = plan.backend("f32").key(plan.backend("f32").problem(problem))
@@ -114,20 +116,20 @@ def test_times_in_a_model_and_times_with_warm_caches_do_not_meet(apart, monkeypa
 def test_what_makes_the_whole_model_slower_is_dropped(apart, monkeypatch):
     first = [each.scheme for each in Plan(network()).compiled({}).explained]
     made_up(monkeypatch, 0.5, 1.1)
-    assert [each.scheme for each in Plan(network(), tune="measure", budget=0.05).compiled({}).explained] == first
+    assert [each.scheme for each in Plan(network(), tune="measure", budget=SHORT).compiled({}).explained] == first
     made_up(monkeypatch, 1.1, 0.9)  # the model is faster, but not in the steps that changed
-    assert [each.scheme for each in Plan(network(), tune="measure", budget=0.05).compiled({}).explained] == first
+    assert [each.scheme for each in Plan(network(), tune="measure", budget=SHORT).compiled({}).explained] == first
     made_up(monkeypatch, 0.5, 0.9)
-    assert [each.scheme for each in Plan(network(), tune="measure", budget=0.05).compiled({}).explained] != first
+    assert [each.scheme for each in Plan(network(), tune="measure", budget=SHORT).compiled({}).explained] != first
 
 
 @pytest.mark.slow
 def test_only_what_tuning_changed_is_called_tuned(apart, monkeypatch):
     made_up(monkeypatch, 1.1, 1.1)
-    left = Plan(network(), tune="measure", budget=0.05).compiled({})
+    left = Plan(network(), tune="measure", budget=SHORT).compiled({})
     assert not any(each.tuned for each in left.explained)
     made_up(monkeypatch, 0.5, 0.9)
-    changed = Plan(network(), tune="measure", budget=0.05).compiled({})
+    changed = Plan(network(), tune="measure", budget=SHORT).compiled({})
     pairs = list(zip(left.explained, changed.explained, strict=True))
     assert any(each.tuned for each in changed.explained)
     assert all(each.tuned == (each.scheme != before.scheme) for before, each in pairs)
@@ -138,7 +140,7 @@ def test_a_wrong_kernel_never_stays(apart, monkeypatch):
     first = [each.scheme for each in Plan(network()).compiled({}).explained]
     made_up(monkeypatch, 0.5, 0.9)
     monkeypatch.setattr("search.evaluator.cpu.evaluator.CpuEvaluator.measure", lambda *_: "WrongResult: made up")
-    plan = Plan(network(), tune="measure", budget=0.05)
+    plan = Plan(network(), tune="measure", budget=SHORT)
     compiled = plan.compiled({})
     assert [each.scheme for each in compiled.explained] == first
     found = [each for known in tried(plan, problems_of(plan, compiled)).values() for each in known.values()]
@@ -163,7 +165,7 @@ def test_a_kernel_that_crashes_the_model_is_found_and_recorded(apart, monkeypatc
 @pytest.mark.slow
 def test_another_model_starts_with_what_a_layer_that_it_shares_has(apart, monkeypatch):
     made_up(monkeypatch, 0.5, 0.9)
-    tuned = Plan(network(), tune="measure", budget=0.05).compiled({})
+    tuned = Plan(network(), tune="measure", budget=SHORT).compiled({})
     constants = {"v": whole(2, 16, 16, 1, 1), "u": whole(4, 5, 16, 3, 3)}
     nodes = [node("Conv", ["x", "v"], ["a"], "shared"), node("Conv", ["a", "u"], ["y"], "own")]
     other = Plan(model(nodes, {"x": [1, 16, 12, 12]}, ["y"], constants)).compiled({})
@@ -176,7 +178,7 @@ def test_another_model_starts_with_what_a_layer_that_it_shares_has(apart, monkey
 @pytest.mark.slow
 def test_a_second_run_tries_others(apart, monkeypatch):
     made_up(monkeypatch, 1.1, 1.1)
-    plan = Plan(network(), tune="measure", budget=0.05)
+    plan = Plan(network(), tune="measure", budget=SHORT)
     problems = problems_of(plan, plan.compiled({}))
     before = tried(plan, problems)
     plan.compiled({})
