@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from gpu.limits.hopper import ROW_BYTES
-from tiling.arrays.pixel_blocks import pixel_blocks_of, unsupported_reason
+from tiling.arrays.pixel_blocks import COPIED_BYTES, pixel_blocks_of, unsupported_reason
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.scheme.specifiers import PixelBlock
-
-_CHUNK = 16  # bytes: the copy engine finds no shorter pixels
 
 
 def pixel_blocks(problem: Problem) -> tuple[PixelBlock, ...]:
@@ -16,7 +14,7 @@ def pixel_blocks(problem: Problem) -> tuple[PixelBlock, ...]:
 
     In the first case memory has each pixel once, in the second a window is one block.
     """
-    if not problem.windows or problem.extents["c"] * DTYPE_BYTES[problem.dtype] >= _CHUNK:
+    if not problem.windows or problem.extents["c"] * DTYPE_BYTES[problem.dtype] >= COPIED_BYTES:
         return ()
     down, along = problem.windows[0], problem.windows[-1]
     whole_high, wide = (-(-problem.extents[window.tap] // window.stride) * window.stride for window in (down, along))

@@ -24,7 +24,7 @@ from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import LARGEST_EXTENT, LARGEST_TENSOR, Problem
 from tiling.tensor import Affine, Window
 
-_CHUNK = 16  # bytes, at whose multiples blocks begin
+COPIED_BYTES = 16  # Hopper's copy engine finds rows and blocks that are a multiple of so many bytes apart
 _AT_ONCE = 4  # numbers of a pixel that a thread copies together
 
 
@@ -80,7 +80,7 @@ def pixel_blocks_of(problem: Problem, high: int, wide: int) -> PixelBlocks:
     down, along = problem.windows
     numbers, bytes_ = problem.extents["c"], DTYPE_BYTES[problem.dtype]
     pixel = next(size for size in (1, 2, -(-numbers // _AT_ONCE) * _AT_ONCE) if size >= numbers)
-    multiple = _CHUNK // gcd(_CHUNK, along.stride * bytes_)
+    multiple = COPIED_BYTES // gcd(COPIED_BYTES, along.stride * bytes_)
     column = -(-high * pixel // multiple) * multiple
     taps, apart, shape = [], [], []
     for window, size in zip((down, along), (high, wide)):

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
+from tiling.arrays.pixel_blocks import COPIED_BYTES
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.loops.index import variable
 from tiling.loops.language import Inside
@@ -19,7 +20,6 @@ from tiling.problem import Problem
 from tiling.rewrite.copied import Copied
 from tiling.tensor import Tensor
 
-_CHUNK = 16  # bytes, at whose multiples rows begin
 # Bytes; the rows of a copy are a multiple of it. It is a sector of the L2, so a row touches only sectors that it fills.
 _ROW = 32
 _LARGEST_ACROSS = 2  # bytes of a number that wgmma reads across the sum
@@ -32,7 +32,7 @@ def copies_of(problem: Problem) -> tuple[Copied, ...]:
     for place, tensor in enumerate((problem.broadcast, problem.vector)):
         transposed, number = _lies_across(tensor, problem), DTYPE_BYTES[problem.dtype]
         *matrices, rows, elements = _along_the_sum(tensor, problem).shape
-        if transposed or elements * number % _CHUNK:
+        if transposed or elements * number % COPIED_BYTES:
             pitch = -(-elements * number // _ROW) * _ROW // number
             found.append(_rows(place, tensor.name, (prod(matrices), rows, elements), pitch, number, transposed))
     return tuple(found)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpu.limits.hopper import LARGEST_BOX, ROW_BYTES
+from tiling.arrays.pixel_blocks import COPIED_BYTES
 from tiling.dtypes.products import DTYPE_BYTES
 from tiling.problem import Problem
 from tiling.scheme.specifiers import SchemeError
@@ -19,7 +20,6 @@ _LARGEST_STEP = 8
 # Pixels from the first tap of a window to the last. For each dim of an image the instruction's offset has 8 bits.
 # Source: CUTLASS, can_implement of sm90_implicit_gemm_gmma_ss_warpspecialized (16 bits for all spatial dims together).
 _FARTHEST_TAP = 255
-_STRIDE_UNIT = 16  # bytes
 # Values of CUtensorMapDataType in cuda.h, and the ends of their names. With TFLOAT32, TMA rounds f32 to tf32 on the way
 # to shared memory. Source: CUTLASS, "TMA converts f32 input to tf32" in sm90_mma_tma_gmma_ss_warpspecialized.hpp.
 MAP_TYPES = {"f16": (6, "FLOAT16"), "bf16": (9, "BFLOAT16"), "tf32": (11, "TFLOAT32"), "f32": (7, "FLOAT32")}
@@ -64,11 +64,11 @@ class TensorMap:
 
     def __post_init__(self) -> None:
         element = DTYPE_BYTES[self.dtype]
-        if any(stride % _STRIDE_UNIT for stride in self.strides):
-            wrong = next(s for s in self.strides if s % _STRIDE_UNIT)
+        if any(stride % COPIED_BYTES for stride in self.strides):
+            wrong = next(s for s in self.strides if s % COPIED_BYTES)
             raise TensorMapError(
                 f"{self.name}: rows {wrong} bytes apart cannot be copied by TMA, which needs a multiple of "
-                f"{_STRIDE_UNIT}"
+                f"{COPIED_BYTES}"
             )
         if not all(0 < dim <= _LARGEST_DIM for dim in self.dims):
             raise TensorMapError(f"{self.name}: a tensor of {self.dims} is too large for TMA copies")
