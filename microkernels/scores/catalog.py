@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -66,7 +67,7 @@ class Catalog:
         return moving(kernel) * self._measured(kernel.measured_as)
 
     def _measured(self, kernel: Microkernel) -> float:
-        for known in (kernel, replace(kernel, stride=1), *_alike(kernel)):
+        for known in _as_fast(kernel):
             if known in self._scores:
                 return min(1.0, self._scores[known])
             if known == kernel and known in self._failed:
@@ -86,6 +87,14 @@ class Catalog:
     @cached_property
     def _failed(self) -> frozenset[Microkernel]:
         return frozenset(failure.kernel for failure in self.failures)
+
+
+def _as_fast(kernel: Microkernel) -> Iterator[Microkernel]:
+    """The tile, then those whose score stands for its own."""
+    yield kernel
+    if kernel.stride != 1:
+        yield replace(kernel, stride=1)
+    yield from _alike(kernel)
 
 
 def _alike(kernel: Microkernel) -> tuple[Microkernel, ...]:

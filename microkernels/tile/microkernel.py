@@ -127,7 +127,7 @@ class Microkernel:
         if self.exchanges and self.group_size == 1:
             return replace(self, isa=isa, op=_NOTHING_EXCHANGED)
         if ranked == self.op:
-            return replace(self, isa=isa)
+            return self if isa == self.isa else replace(self, isa=isa)
         measured = OPERATORS[ranked]
         rows, unrolled = self._renamed(self.rows, measured.rows), self._renamed(self.unrolled, measured.reductions)
         return replace(self, isa=isa, op=ranked, rows=rows, unrolled=unrolled)

@@ -88,16 +88,17 @@ def cache_conflicts(
     """What the tile of `tensor` over `extents` points per dim takes of each cache."""
     packed = tensor.name == access_of(problem).packed.name
     moved = caches[0].line * (PAIR if access_of(problem).lanewise and not packed else 1)
-    size = footprint(problem, tensor, extents, moved)
+    # All caches of most machines have lines of one length.
+    sizes = {line: footprint(problem, tensor, extents, line) for line in {moved, *(cache.line for cache in caches)}}
     average, reached = [], []
     for cache in caches:
-        lines = footprint(problem, tensor, extents, cache.line) // cache.line
+        lines = sizes[cache.line] // cache.line
         average.append(lines / cache.sets)
         sets = cache.sets if cache.hashed or packed else _sets(problem, tensor, extents, cache)
         # Only lines that share sets count as a conflict. Fewer lines than sets, each in its own, take no more than
         # their average.
         reached.append(lines / sets if sets < min(lines, cache.sets) else lines / cache.sets)
-    return CacheConflicts(size, tuple(average), tuple(reached))
+    return CacheConflicts(sizes[moved], tuple(average), tuple(reached))
 
 
 def _sets(problem: Problem, tensor: Tensor, extents: Mapping[str, int], cache: Geometry) -> int:

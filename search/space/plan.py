@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 
 from search.cost.cache_conflicts import geometry
@@ -83,7 +84,13 @@ class Plan:
         specifiers.append(Stage(self.problem.output.name))
         specifiers.extend(Tile(dim, trips) for dim, trips in self.inner)
         specifiers.extend(register_body(self.problem, self.lanes, self.tile))
-        return Scheme(self.problem, canonical(specifiers))
+        return _scheme(self.problem, canonical(specifiers))
+
+
+@lru_cache(maxsize=4096)
+def _scheme(problem: Problem, specifiers: tuple[Specifier, ...]) -> Scheme:
+    """The scheme, checked once. More than half of all that a layer is given differ in loops of one trip alone."""
+    return Scheme(problem, specifiers)
 
 
 def register_body(problem: Problem, lanes: int, tile: RegisterTile) -> list[Specifier]:

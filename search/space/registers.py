@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
+from itertools import groupby, product
 from math import inf, prod
+from typing import TypeVar
 
 from microkernels.scores.catalog import GOOD
 from microkernels.tile.forms import Matrix
@@ -45,7 +46,7 @@ WORTH = 0.97
 # In a dim longer than LONG only the first PER_PAIR compositions of each pair of sizes are looked at.
 LONG, PER_PAIR = 1024, 2
 
-
+Found = TypeVar("Found")
 # One composition per dim, and the seconds of all visits on the busiest core.
 Cover = tuple[tuple[Composition, ...], float]
 # Sizes of register tiles over the output dims.
@@ -74,16 +75,25 @@ def register_tiles(problem: Problem, predictor: Predictor, limit: int) -> tuple[
     found: list[RegisterTile] = []
     for unrolled in unrollings(problem):
         found.extend(_covers(problem, predictor, unrolled))
-    found.sort(key=lambda tile: (tile.seconds, repr(tile)))
-    heads = {tile.unrolled: tile for tile in reversed(found)}
-    kept = sorted(heads.values(), key=found.index)[:limit]
+    found = _fastest_first(found, lambda tile: tile.seconds)
+    heads = {tile.unrolled: place for place, tile in reversed(list(enumerate(found)))}
+    kept = sorted(heads.values())[:limit]
+    chosen = {found[place] for place in kept}
     of_kind: dict[tuple[object, ...], int] = {}
-    for tile in found:
+    for place, tile in enumerate(found):
         kind = (tile.cover(problem.vector_dim).sizes, tile.unrolled)
         of_kind[kind] = of_kind.get(kind, 0) + 1
-        if len(kept) < limit and tile not in kept and of_kind[kind] <= max(2, limit // 4):
-            kept.append(tile)
-    return tuple(sorted(kept, key=found.index))
+        if len(kept) < limit and of_kind[kind] <= max(2, limit // 4) and tile not in chosen:
+            kept.append(place)
+            chosen.add(tile)
+    return tuple(found[place] for place in sorted(kept))
+
+
+def _fastest_first(found: list[Found], seconds: Callable[[Found], float]) -> list[Found]:
+    """The fastest first. Only equally fast ones are ordered by their texts, since a text takes long to make."""
+    alike = groupby(sorted(found, key=seconds), key=seconds)
+    groups = [list(group) for _, group in alike]
+    return [one for group in groups for one in (sorted(group, key=repr) if len(group) > 1 else group)]
 
 
 def unrollings(problem: Problem) -> tuple[tuple[tuple[str, int], ...], ...]:
@@ -250,7 +260,7 @@ def _exact(
         finished = (chosen | {place: option} for option in options)
         covers = [tuple(done[p] for p in range(len(dims))) for done in finished]
         timed = [(cover, seconds(cover)) for cover in covers]
-        yield from sorted(timed, key=lambda pair: (pair[1], repr(pair[0])))[:PER_DIM]
+        yield from _fastest_first(timed, lambda pair: pair[1])[:PER_DIM]
 
     return extend({}, tuple(reversed(range(len(dims)))))
 

@@ -79,7 +79,8 @@ class Sizer:
         }
         self._chosen: dict[tuple[tuple[str, ...], ...], tuple[Chain, ...]] = {}
         # A cache that holds the whole problem needs no tile of its own, nor do those outside it.
-        total = sum(float(footprint[0]) for footprint in self._footprints(self._most[None, :]).values())
+        everything = np.exp(self._most + self._points)[None, :]
+        total = sum(float(footprint[0]) for footprint in self._footprints(everything).values())
         self.tiled = sum(capacity < total for capacity in self._capacity)
 
     def choose(self, orders: tuple[tuple[str, ...], ...]) -> tuple[Chain, ...]:
@@ -164,15 +165,17 @@ class Sizer:
         """Seconds of each case, and log(capacity / footprint) per cache, for log(pieces)[case, cache, block]."""
         tiles = [batch[:, level, :] for level in range(self.tiled)]
         tiles.append(np.broadcast_to(self._most, tiles[0].shape))
+        points = [np.exp(tile + self._points) for tile in tiles]
+        footprints = [self._footprints(each) for each in points[:-1]]
         times, room = [], []
         for level in range(self.tiled):
-            footprints = self._footprints(tiles[level])
             volume = np.zeros(len(batch))
             for tensor in self._problem.tensors:
-                moved = self._moved(tensor, footprints[tensor.name], tiles, level, orders)
+                of_tensor = [each[tensor.name] for each in footprints]
+                moved = self._moved(tensor, of_tensor, tiles, points, level, orders)
                 volume = volume + moved * (2 if tensor.role == "output" else 1)
             times.append(volume / self._bandwidth[level])
-            room.append(np.log(self._capacity[level]) - np.log(sum(footprints.values())))
+            room.append(np.log(self._capacity[level]) - np.log(sum(footprints[level].values())))
         each = np.array(times)
         largest = each.max(axis=0)
         return largest * ((each / largest) ** NORM).sum(axis=0) ** (1 / NORM), np.array(room)
@@ -180,13 +183,18 @@ class Sizer:
     def _moved(
         self,
         tensor: Tensor,
-        footprint: np.ndarray,
+        footprints: list[np.ndarray],
         tiles: list[np.ndarray],
+        points: list[np.ndarray],
         level: int,
         orders: tuple[tuple[str, ...], ...],
     ) -> np.ndarray:
-        """Bytes of one tensor that move into a cache, found by climbing the loops outside its tile, inner to outer."""
-        volume, placed = footprint, True
+        """Bytes of one tensor that move into a cache, found by climbing the loops outside its tile, inner to outer.
+
+        footprints: its tile's in each cache. tiles, points: log(pieces) and the points of each block there; the last of
+        each is everything.
+        """
+        volume, placed = footprints[level], True
         for outer in range(level, self.tiled):
             inside, outside = tiles[outer], tiles[outer + 1]
             for dim in reversed(orders[outer]):
@@ -194,27 +202,27 @@ class Sizer:
                     continue
                 place = self._place[dim]
                 if placed and dim in self._slides[tensor.name]:
-                    widened = inside.copy()
-                    widened[:, place] = outside[:, place]
+                    widened = points[outer].copy()
+                    widened[:, place] = points[outer + 1][:, place]
                     # The window's overlap is relative, so it scales the volume that was found so far.
-                    volume = volume * self._footprint(tensor, widened) / self._footprint(tensor, inside)
+                    volume = volume * self._footprint(tensor, widened) / footprints[outer]
                 else:
                     volume = volume * np.exp(outside[:, place] - inside[:, place])
                 placed = False
         return volume
 
-    def _footprints(self, tile: np.ndarray) -> dict[str, np.ndarray]:
-        return {tensor.name: self._footprint(tensor, tile) for tensor in self._problem.tensors}
+    def _footprints(self, points: np.ndarray) -> dict[str, np.ndarray]:
+        return {tensor.name: self._footprint(tensor, points) for tensor in self._problem.tensors}
 
-    def _footprint(self, tensor: Tensor, tile: np.ndarray) -> np.ndarray:
-        """Bytes of a tensor's tile.
+    def _footprint(self, tensor: Tensor, points: np.ndarray) -> np.ndarray:
+        """Bytes of a tensor's tile, for points[case, block].
 
         An axis counts the span of its index, or the product of its dims where taps leave holes.
         """
-        points = np.exp(tile + self._points)
-        size = float(self._access.bytes_of(tensor))
+        size: np.ndarray | float = float(self._access.bytes_of(tensor))
         for index in tensor.indices:
-            span, count = 1.0, 1.0
+            span: np.ndarray | float = 1.0
+            count: np.ndarray | float = 1.0
             for dim, coefficient in index.terms:
                 extent = points[:, self._place[dim]] if dim in self._place else self._fixed[dim]
                 span = span + (extent - 1) * coefficient
@@ -222,4 +230,4 @@ class Sizer:
             if tensor.reach and index is tensor.indices[-1]:
                 span, count = span - 1 + tensor.reach, tensor.shape[-1]
             size = size * np.minimum(span, count)
-        return size * np.ones(len(tile))
+        return size if isinstance(size, np.ndarray) else np.full(len(points), size)

@@ -68,7 +68,7 @@ def candidates(
             choices = _orders(plan, sizer.tiled)
             if best_orders and rank >= THOROUGH:
                 known = sorted(best_orders, key=lambda key: (best_orders[key], key))
-                choices = list(dict.fromkeys(_projected(order, choices) for order in known))[:FEW]
+                choices = _first_few(_projected(order, choices) for order in known)
             for order in choices:
                 if predictor.access.by_matrix and not problem.flat_pixels:
                     # Tiles of few multiplications wait for memory, which is fastest row by row. This scheme has one
@@ -188,6 +188,16 @@ def _projected(order: Orders, choices: list[Orders]) -> Orders:
         return score
 
     return max(choices, key=agreement)
+
+
+def _first_few(found: Iterator[Orders]) -> list[Orders]:
+    """The first FEW different orders. No more are asked for."""
+    kept: dict[Orders, None] = {}
+    for order in found:
+        kept[order] = None
+        if len(kept) == FEW:
+            break
+    return list(kept)
 
 
 def _staged(schemes: Iterator[Scheme], largest: float) -> Iterator[Scheme]:

@@ -27,7 +27,7 @@ class Scheme:
     def __post_init__(self) -> None:
         check(self.problem, self.specifiers)
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The text form. `tiling.text.notation.parse` turns it back into this scheme."""
         return " ".join(str(specifier) for specifier in self.specifiers)
