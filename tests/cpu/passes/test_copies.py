@@ -68,7 +68,7 @@ def test_a_kernel_copies_an_x_that_does_not_begin_with_a_line(cores):
 
 
 TRANSPOSED = {
-    "f32": ("f32", dict(c=19, k=19, groups=19, r=1, s=1), "R(n) R(h) R(w) R(c) V(c,8)", "avx2"),
+    "f32": ("f32", dict(c=19, k=19, groups=19, r=1, s=1), "R(n) R(h) R(w) R(c) S(y) V(c,8)", "avx2"),
     "words": ("bf16", dict(c=37, k=17, r=1, s=1), "R(n) R(h) R(w) R(k) S(y) R(c) D(c,2) V(k,16)", "avx512bf16"),
     "bytes of groups": (
         "int8",
