@@ -44,6 +44,7 @@ _A = {
     "matmul": "a matrix product",
 }
 _EPILOGUE = re.compile(r"[,\s]*\bepilogue\s*=")
+_IMAGE = re.compile(r"(?:^|[,\s])[hw]\s*=")
 _LAYER_START = re.compile(r"[^=,\s]*:")
 
 
@@ -102,7 +103,8 @@ def parse_matmul_shape(text: str, layout: str | None = None) -> Problem:
     shape, epilogue = _split(text)
     if _LAYER_START.match(shape):
         return fused(_layer(shape, "matmul"), epilogue)
-    if is_descriptor(shape) or (CONVOLUTION_START.search(shape) and not MATMUL_START.search(shape)):
+    of_image = CONVOLUTION_START.search(shape) and _IMAGE.search(shape) and not MATMUL_START.search(shape)
+    if is_descriptor(shape) or of_image:
         raise ShapeError(f"{shape[:60]!r} is a convolution: give it to python -m search.conv or generate_conv")
     if "=" not in shape:
         raise _unreadable(shape, "a layer (gpt2:QKV) or key=value pairs (m=384,n=3072,k=768)")
