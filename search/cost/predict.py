@@ -19,7 +19,7 @@ from search.cost.apart import apart
 from search.cost.cache_conflicts import geometries
 from search.cost.costs import COSTS, Costs
 from search.cost.visits import changes_of_tile, sweeps, trips_of
-from search.cost.volume import Traffic, Volumes, tasks
+from search.cost.volume import NOTHING, Cold, Traffic, Volumes, tasks
 from tiling.arrays.access import access_of
 from tiling.loops.lowering.prefetch.pieces import Piece
 from tiling.loops.lowering.prefetch.plan import plan_prefetches, prefetched
@@ -100,7 +100,7 @@ class Prediction:
 class Predictor:
     """Predicts schemes of one problem on one machine. Remembers tiles that several schemes share.
 
-    cold: whether each call finds its arrays in memory. cold_weights: whether it finds its weights there.
+    cold: the arrays that each call finds in memory (`search.cost.volume`).
     """
 
     def __init__(
@@ -110,8 +110,7 @@ class Predictor:
         score: Score,
         threads: int = 1,
         costs: Costs = COSTS,
-        cold: bool = False,
-        cold_weights: bool = False,
+        cold: Cold = NOTHING,
     ):
         self.problem = problem
         self.access = access_of(problem)
@@ -119,7 +118,7 @@ class Predictor:
         self.threads = threads
         self.costs = costs
         self._score = score
-        self._volumes = Volumes(problem, machine, threads, resident=not cold, cold_weights=cold_weights)
+        self._volumes = Volumes(problem, machine, threads, cold)
         self._kernels: dict[tuple[int, ...], tuple[Microkernel, float]] = {}
         self._inside = problem.inside_fraction
         narrow = isa_named(machine.isa).narrow_to(problem.output_dtype)

@@ -35,6 +35,10 @@ from tiling.scheme.specifiers import Tile
 # (`tiling.arrays.footprint.read_share`).
 LOST, REUSED, KEPT = 0, 1, 2
 
+# The arrays that each call finds in memory, by their places in `Problem.tensors` (x, w, y).
+Cold = frozenset[int]
+NOTHING, WEIGHTS, EVERYTHING = Cold(), Cold({1}), Cold({0, 1, 2})
+
 
 @dataclass(frozen=True)
 class Traffic:
@@ -73,9 +77,8 @@ class _Piece:
 class Volumes:
     """The traffic of schemes for one problem, machine and number of threads. Remembers the cache conflicts of tiles.
 
-    resident: whether the problem is computed again and again, so that a cache which holds all of it moves nothing.
-    False counts the first, cold call. cold_weights: each call finds its weights alone in memory. ideal: whether data
-    can use all ways of all caches.
+    cold: the arrays that each call finds in memory: `NOTHING`, `WEIGHTS` or `EVERYTHING`. A cache that holds the whole
+    problem moves nothing of the others. ideal: whether data can use all ways of all caches.
     """
 
     def __init__(
@@ -83,15 +86,13 @@ class Volumes:
         problem: Problem,
         machine: Machine,
         threads: int = 1,
-        resident: bool = True,
+        cold: Cold = NOTHING,
         ideal: bool = False,
-        cold_weights: bool = False,
     ):
         self.problem = problem
         self.access = access_of(problem)
         self.threads = threads
-        self.resident = resident
-        self._cold = 1 if cold_weights else None  # the place of the weights among the tensors
+        self.cold = cold
         self._levels = tuple(cache.name for cache in machine.caches)
         self._caches: tuple[Geometry, ...] = geometries(machine, threads, ideal)
         self._dims = tuple(dim for dim, _ in problem.dims)
@@ -120,9 +121,9 @@ class Volumes:
         for level, name in enumerate(self._levels):
             volumes = [round(volume) for volume in piece.volumes[level]]
             beside = round(self._beside * share)
-            if self.resident and all(state == KEPT for state in piece.states[level]):
+            if self.cold != EVERYTHING and all(state == KEPT for state in piece.states[level]):
                 beside = 0 if sum(volumes) + beside <= self._caches[level].bytes else beside
-                volumes = [volume if t == self._cold else 0 for t, volume in enumerate(volumes)]
+                volumes = [volume if place in self.cold else 0 for place, volume in enumerate(volumes)]
             written = volumes[self._output]
             if not stream:
                 volumes[self._output] *= 2  # a line is read before it is written
@@ -256,9 +257,9 @@ class Volumes:
         return tuple(found)
 
 
-def traffic(scheme: Scheme, machine: Machine, threads: int = 1, resident: bool = True) -> tuple[Traffic, ...]:
+def traffic(scheme: Scheme, machine: Machine, threads: int = 1, cold: Cold = NOTHING) -> tuple[Traffic, ...]:
     """Bytes into each cache, innermost first, that the busiest core moves. For many schemes use one `Volumes`."""
-    return Volumes(scheme.problem, machine, threads, resident).traffic(scheme)
+    return Volumes(scheme.problem, machine, threads, cold).traffic(scheme)
 
 
 def tasks(scheme: Scheme) -> int:

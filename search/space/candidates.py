@@ -16,6 +16,7 @@ from search.cost.additions import after_addition
 from search.cost.cache_conflicts import geometry
 from search.cost.copies import after_copy
 from search.cost.predict import Prediction, Predictor
+from search.cost.volume import NOTHING, WEIGHTS, Cold
 from search.space import space, winograd
 from search.space.layouts import layouts
 from search.space.parts import part_counts
@@ -44,7 +45,7 @@ class Knowledge:
     """What the model knows of a CPU.
 
     catalog(op, by_matrix): the ranked microkernels of an operator; where `by_matrix`, those of matrix instructions.
-    cold: whether each call finds its arrays in memory. cold_weights: whether it finds its weights there.
+    cold: the arrays that each call finds in memory (`search.cost.volume`).
     """
 
     isa: Isa
@@ -52,8 +53,15 @@ class Knowledge:
     catalog: Callable[[str, bool], Catalog]
     threads: int
     algorithm: str
-    cold: bool = False
-    cold_weights: bool = False
+    cold: Cold = NOTHING
+
+    @property
+    def between_algorithms(self) -> Knowledge:
+        """By what algorithms are compared. Weights that come from memory decide among direct kernels alone.
+
+        Winograd's products prefetch theirs, which hides more of that time than is predicted (docs/decisions/018).
+        """
+        return replace(self, cold=NOTHING) if self.cold == WEIGHTS else self
 
     def beside(self, dots: Problem) -> Machine:
         """The machine with the instruction set that multiplies the dot groups of this problem."""
@@ -104,7 +112,7 @@ def candidates(problem: Problem, known: Knowledge) -> list[Scheme | Winograd]:
     if known.algorithm != "direct" and not unsupported_reason(problem):
         products = known.catalog("matmul", False)
         place = known.machine, products, known.threads
-        transformed = winograd.winograd_candidates(problem, *place, known.cold)
+        transformed = winograd.winograd_candidates(problem, *place, known.between_algorithms.cold)
         if known.algorithm == "auto":
             transformed = winograd.fit_for_networks(transformed, *place)
     if known.algorithm != "winograd":
@@ -112,7 +120,7 @@ def candidates(problem: Problem, known: Knowledge) -> list[Scheme | Winograd]:
         direct = space.shortlist(ranked, len(ranked))
     # Each algorithm keeps its own order, since `shortlist` does not order by predicted time alone.
     first_transformed = transformed and (
-        not direct or transformed[0].prediction.seconds <= direct[0].prediction.seconds
+        not direct or transformed[0].prediction.seconds <= _between_algorithms(direct[0], known)
     )
     turns: tuple[Sequence[Candidate | WinogradCandidate], ...]
     turns = (transformed, direct) if first_transformed else (direct, transformed)
@@ -120,11 +128,18 @@ def candidates(problem: Problem, known: Knowledge) -> list[Scheme | Winograd]:
     return [candidate.scheme for candidate in mixed]
 
 
+def _between_algorithms(direct: Candidate, known: Knowledge) -> float:
+    """The predicted seconds by which a direct candidate is compared with Winograd's."""
+    other = known.between_algorithms
+    return (direct if other is known else _predicted([direct.scheme], other)[0]).prediction.seconds
+
+
 def predicted(schemes: Sequence[Scheme | Winograd], known: Knowledge) -> list[Candidate | WinogradCandidate]:
     """Any schemes of one problem with their predictions, in the order given."""
     products = known.catalog("matmul", False)
     forms = [s for s in schemes if isinstance(s, Winograd)]
-    transformed = iter(winograd.predicted(forms, known.machine, products, known.threads, known.cold))
+    place = known.machine, products, known.threads
+    transformed = iter(winograd.predicted(forms, *place, known.between_algorithms.cold))
     direct = iter(_predicted([s for s in schemes if isinstance(s, Scheme)], known))
     return [next(transformed) if isinstance(s, Winograd) else next(direct) for s in schemes]
 
@@ -134,9 +149,7 @@ def _predicted(schemes: Sequence[Scheme], known: Knowledge) -> list[Candidate]:
     # Schemes of one problem may have dot groups of different dims and sizes.
     catalog = lru_cache(lambda dots: space.trusted(known.catalog(ranked_op(dots), access_of(dots).by_matrix)))
     predictor = lru_cache(
-        lambda dots: Predictor(
-            dots, known.beside(dots), catalog(dots), known.threads, cold=known.cold, cold_weights=known.cold_weights
-        )
+        lambda dots: Predictor(dots, known.beside(dots), catalog(dots), known.threads, cold=known.cold)
     )
     in_turn = ((scheme, as_cached(scheme_in_dot_groups(scheme))) for scheme in schemes)
     return [
@@ -156,9 +169,7 @@ def _in_parts(problem: Problem, known: Knowledge) -> Iterator[Candidate]:
     for dim, count in part_counts(problem, machine.lanes, known.threads):
         parts = in_parts(problem, dim, count)
         catalog = known.catalog(ranked_op(parts), False)
-        for candidate in space.candidates(
-            parts, machine, catalog, known.threads, cold=known.cold, cold_weights=known.cold_weights
-        ):
+        for candidate in space.candidates(parts, machine, catalog, known.threads, cold=known.cold):
             scheme = scheme_from_parts(problem, dim, candidate.scheme)
             yield Candidate(scheme, _whole(candidate.prediction, scheme, known.machine))
 
@@ -173,9 +184,7 @@ def _ranked(problem: Problem, known: Knowledge) -> tuple[Candidate, ...]:
     found: list[Candidate] = []
     for dots in layouts(problem, dot):
         catalog = known.catalog(ranked_op(dots), access_of(dots).by_matrix)
-        for candidate in space.candidates(
-            dots, known.beside(dots), catalog, known.threads, cold=known.cold, cold_weights=known.cold_weights
-        ):
+        for candidate in space.candidates(dots, known.beside(dots), catalog, known.threads, cold=known.cold):
             scheme = scheme_from_dot_groups(problem, candidate.scheme, dot)
             found.append(Candidate(scheme, _whole(candidate.prediction, scheme, known.machine)))
     found += _in_parts(problem, known)

@@ -14,6 +14,7 @@ from microkernels.scores.catalog import Catalog
 from microkernels.tile.microkernel import Microkernel
 from search.cost.cache_conflicts import geometry
 from search.cost.predict import Prediction, Predictor, Score
+from search.cost.volume import NOTHING, Cold
 from search.space.panels import with_panels
 from search.space.permutations import orders
 from search.space.plan import Plan, plans
@@ -54,11 +55,10 @@ def candidates(
     catalog: Catalog,
     threads: int = 1,
     limit: int | None = None,
-    cold: bool = False,
-    cold_weights: bool = False,
+    cold: Cold = NOTHING,
 ) -> tuple[Candidate, ...]:
     """The first `limit` schemes worth measuring, fastest predicted first; at least one for any problem."""
-    predictor = Predictor(problem, machine, trusted(catalog), threads, cold=cold, cold_weights=cold_weights)
+    predictor = Predictor(problem, machine, trusted(catalog), threads, cold=cold)
     found: dict[str, Candidate] = {}
     best_orders: dict[Orders, float] = {}
     largest = max(geometry(machine.caches, level, threads).bytes for level in range(min(2, len(machine.caches))))

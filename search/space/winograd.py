@@ -16,6 +16,7 @@ from microkernels.scores.catalog import Catalog
 from search.cost.cache_conflicts import geometry
 from search.cost.costs import COSTS
 from search.cost.predict import Prediction, Predictor
+from search.cost.volume import EVERYTHING, NOTHING, WEIGHTS, Cold
 from search.space.explain import aligned
 from search.space.space import candidates, trusted
 from tiling.durations import microseconds
@@ -70,11 +71,11 @@ class WinogradCandidate:
 
 
 def winograd_candidates(
-    problem: Problem, machine: Machine, catalog: Catalog, threads: int, cold: bool = False
+    problem: Problem, machine: Machine, catalog: Catalog, threads: int, cold: Cold = NOTHING
 ) -> list[WinogradCandidate]:
     """Forms worth measuring, fastest predicted first. `catalog` ranks the microkernels of matrix products.
 
-    cold: whether each call finds x, w and y in memory.
+    cold: the arrays that each call finds in memory (`search.cost.volume`).
     """
     found = []
     for m in TRIED:
@@ -94,14 +95,14 @@ def fit_for_networks(
     A network pushes weights out of caches, and larger tiles have more. Blocks and the other algorithm are compared as
     before: prefetches hide more of the memory's time than is predicted.
     """
-    from_memory = predicted([candidate.scheme for candidate in found], machine, catalog, threads, cold=True)
+    from_memory = predicted([candidate.scheme for candidate in found], machine, catalog, threads, EVERYTHING)
     size = min(from_memory, key=lambda candidate: candidate.prediction.seconds).scheme.m
     first = next(candidate for candidate in found if candidate.scheme.m == size)
     return [first, *(candidate for candidate in found if candidate is not first)]
 
 
 def predicted(
-    schemes: Sequence[Winograd], machine: Machine, catalog: Catalog, threads: int, cold: bool = False
+    schemes: Sequence[Winograd], machine: Machine, catalog: Catalog, threads: int, cold: Cold = NOTHING
 ) -> list[WinogradCandidate]:
     """Given forms with their predictions, in the order given."""
     found = []
@@ -112,7 +113,7 @@ def predicted(
 
 
 def _candidate(
-    winograd: Winograd, product: Prediction, machine: Machine, threads: int, cold: bool
+    winograd: Winograd, product: Prediction, machine: Machine, threads: int, cold: Cold
 ) -> WinogradCandidate:
     """A form with its prediction. product: that of one product."""
     block, core = (winograd.problem, winograd.m, winograd.block, winograd.channels), product.compute + product.overhead
@@ -120,7 +121,7 @@ def _candidate(
     return WinogradCandidate(winograd, _prediction(*block, machine, threads, core, alone, cold))
 
 
-def blocks(problem: Problem, m: int, machine: Machine, threads: int, cold: bool = False) -> list[tuple[int, int]]:
+def blocks(problem: Problem, m: int, machine: Machine, threads: int, cold: Cold = NOTHING) -> list[tuple[int, int]]:
     """The blocks worth trying, as (tiles, output channels). Blocks come first that would be fastest at the peak.
 
     The tiles are cut into 1, 2, 3, 4, 6, 8, 12 … equal blocks, the output channels into 1, 2, 4 or 8 parts of whole
@@ -154,7 +155,7 @@ def _prediction(
     threads: int,
     product_seconds: float,
     alone: Unprefetched,
-    cold: bool,
+    cold: Cold,
 ) -> WinogradPrediction:
     # The model's arithmetic and overhead of one product assume that its data is near. Data from further out is counted
     # here: the weights of all points pass by once a block, and V and M of a block are written and read.
@@ -173,13 +174,14 @@ def _prediction(
     moved = (inputs * v + busiest * product) / _bandwidth(machine, threads, v + product)
     x, y = (4 * tensor.elements * busiest / tasks for tensor in (problem.broadcast, problem.output))
     near = _bandwidth(machine, threads, x + y)
-    reading, writing = (machine.memory_bandwidth, machine.memory_write_bandwidth) if cold else (near, near)
+    from_memory = (machine.memory_bandwidth, machine.memory_write_bandwidth)
+    reading, writing = from_memory if cold == EVERYTHING else (near, near)
     outside = moved + x / reading + y / writing
     first = max(transforming, outside) + COSTS.exposed * min(transforming, outside)
     core = busiest * points * product_seconds
     weights = [(busiest * u, _bandwidth(machine, threads, u * counts[1] + v + product))]
     # The weights of each part come from memory once, and then lie where a warm call finds them.
-    weights += [(min(busiest, counts[1]) * u, machine.memory_bandwidth)] if cold else []
+    weights += [(min(busiest, counts[1]) * u, machine.memory_bandwidth)] if cold >= WEIGHTS else []
     rows = [(busiest * v, _bandwidth(machine, threads, v + product))]
     passing = sum(size / rate for size, rate in weights) + moved
     second = max(core, passing) + COSTS.exposed * min(core, passing)

@@ -22,7 +22,7 @@ from microkernels.scores.catalog import Catalog
 from microkernels.scores.shipped import known, revision
 from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
-from search.cost.volume import tasks
+from search.cost.volume import EVERYTHING, NOTHING, WEIGHTS, tasks
 from search.evaluator.cpu.cluster import ClusterEvaluator
 from search.evaluator.cpu.evaluator import CpuEvaluator
 from search.evaluator.cpu.machine import machine_of
@@ -100,8 +100,8 @@ class CpuBackend:
     @property
     def knowledge(self) -> Knowledge:
         target = self.target
-        cold = target.cache == "cold", target.cache == COLD_WEIGHTS
-        return Knowledge(self.isa, self.machine, self.catalog, target.threads, target.algorithm, *cold)
+        cold = {"cold": EVERYTHING, COLD_WEIGHTS: WEIGHTS}.get(target.cache, NOTHING)
+        return Knowledge(self.isa, self.machine, self.catalog, target.threads, target.algorithm, cold)
 
     def problem(self, problem: Problem) -> Problem:
         found = candidates.computed(on_cpu(problem, self.isa.dtype, None), self.isa)

@@ -15,7 +15,7 @@ from cpu.reference.oracle import integers, reals, reference
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.timer import time_calls
 from search import generate_conv, generate_matmul, load_kernel
-from search.cost.volume import traffic
+from search.cost.volume import EVERYTHING, traffic
 from search.evaluator.cpu.backend import cpu_backend
 from search.tuner import store
 from tests.support.kernels.cases import CASES, POINTWISE, kernel_of
@@ -162,7 +162,7 @@ def test_the_model_counts_the_bytes_of_a_residual():
     machine = Machine("test", "portable", 4, 16, 70e9, 2, (level,), 25e9, 12e9, 20e9)
 
     def moved(text):
-        (level,) = traffic(parse_scheme(fused(problem, text), scheme), machine, resident=False)
+        (level,) = traffic(parse_scheme(fused(problem, text), scheme), machine, cold=EVERYTHING)
         return dict(level.moved)
 
     bare, with_residual = moved(None), moved("y + b + z")

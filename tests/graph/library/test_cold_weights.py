@@ -8,6 +8,7 @@ from onnx import helper
 
 from cpu.runtime.machine.host import host
 from graph import plan
+from search.cost.volume import NOTHING, WEIGHTS
 from search.flow import choices as flow
 from search.tuner.target import COLD_WEIGHTS
 from tests.support.models.onnx_models import model
@@ -26,7 +27,7 @@ def test_weights_larger_than_the_last_cache_come_from_memory(monkeypatch, bytes_
     w, made = product()
     planned = plan.Plan(made)
     backend = planned.backend("f32")
-    assert backend.target.cache == cache and backend.knowledge.cold_weights == (cache == COLD_WEIGHTS)
+    assert backend.target.cache == cache and backend.knowledge.cold == (WEIGHTS if cache == COLD_WEIGHTS else NOTHING)
     x = np.arange(8 * 64, dtype=np.float32).reshape(8, 64) % 7
     (y,) = planned.compiled({})(x)
     assert np.array_equal(y, x @ w)

@@ -6,7 +6,7 @@ from statistics import median
 import pytest
 
 from search.cost.cache_conflicts import USABLE, USABLE_SHARED, cache_conflicts, geometries
-from search.cost.volume import Volumes, tasks, traffic
+from search.cost.volume import EVERYTHING, NOTHING, WEIGHTS, Volumes, tasks, traffic
 from search.space.sample import random_schemes
 from tests.support.search.cache_simulator import moved_bytes
 from tests.support.search.model_cases import CATALOG, L1, L2, L3, MACHINE, layer
@@ -22,7 +22,7 @@ def one_cache(size, ways=0, **other):
 
 
 def moved(problem, text, machine, **options):
-    return dict(traffic(parse(problem, text), machine, resident=False, **options)[0].moved)
+    return dict(traffic(parse(problem, text), machine, cold=EVERYTHING, **options)[0].moved)
 
 
 def test_footprints_of_the_check_value():
@@ -163,7 +163,7 @@ def test_volumes_against_a_simulated_cache(name, ways):
     ratios = []
     for scheme in random_schemes(problem, machine, CATALOG, 12, seed=5):
         simulated = moved_bytes(scheme, level)
-        ratios.append(traffic(scheme, machine, resident=False)[0].total / sum(simulated.values()))
+        ratios.append(traffic(scheme, machine, cold=EVERYTHING)[0].total / sum(simulated.values()))
     assert 0.9 < median(ratios) < 1.1
     assert sum(0.75 < ratio < 1.33 for ratio in ratios) >= 9
     assert all(1 / 3 < ratio < 3 for ratio in ratios)
@@ -181,9 +181,6 @@ def test_a_depthwise_tile_one_vector_wide_brings_the_neighbours_of_its_lines():
 
 def test_weights_that_do_not_stay_come_from_memory_and_nothing_else_does():
     scheme = parse(layer("R12"), "T(k,16) T(h,7) S(y) T(r,3) T(s,3) T(c,512) U(w,7) U(k,2) V(k,16)")
-    stays, cold = (
-        Volumes(scheme.problem, MACHINE, cold_weights=cold_weights).traffic(scheme)[-1].moved
-        for cold_weights in (False, True)
-    )
+    stays, cold = (Volumes(scheme.problem, MACHINE, cold=cold).traffic(scheme)[-1].moved for cold in (NOTHING, WEIGHTS))
     assert all(amount == 0 for _, amount in stays)
     assert dict(cold) == {"x": 0, "w": 4 * 512 * 512 * 9, "y": 0}

@@ -15,6 +15,7 @@ from microkernels.scores.catalog import Catalog
 from microkernels.tile.isa import isa_named
 from search import generate_conv, generate_matmul
 from search.cost.predict import Predictor
+from search.cost.volume import EVERYTHING, NOTHING
 from search.evaluator import target_of
 from search.evaluator.cpu.backend import cpu_backend
 from search.space.winograd import predicted, winograd_candidates
@@ -70,7 +71,9 @@ def test_a_cpu_that_cannot_empty_its_caches_says_so(monkeypatch):
 def test_a_cold_call_moves_everything_from_memory():
     problem = matmul(m=64, n=64, k=64)
     scheme = parse(problem, "T(m,16) T(n,4) S(c) T(k,64) U(m,4) V(n,16)")
-    warm, cold = (Predictor(problem, MACHINE, lambda tile: 0.9, cold=cold).predict(scheme) for cold in (False, True))
+    warm, cold = (
+        Predictor(problem, MACHINE, lambda tile: 0.9, cold=cold).predict(scheme) for cold in (NOTHING, EVERYTHING)
+    )
     assert warm.traffic[-1].total == 0
     assert cold.traffic[-1].total == 4 * (sum(t.elements for t in problem.tensors) + problem.output.elements)
     assert cold.seconds > warm.seconds
@@ -79,11 +82,11 @@ def test_a_cold_call_moves_everything_from_memory():
 def test_winograd_is_priced_cold_too():
     """By all that a cold call reads and writes in memory besides: x and y once, the transformed weights once."""
     catalog = Catalog("test", "avx512f", "matmul")
-    warm, cold = (winograd_candidates(layer("R2"), MACHINE, catalog, 1, cold) for cold in (False, True))
+    warm, cold = (winograd_candidates(layer("R2"), MACHINE, catalog, 1, cold) for cold in (NOTHING, EVERYTHING))
     known = {found.scheme.text: found.prediction for found in warm}
     both = [(known[found.scheme.text], found.prediction) for found in cold if found.scheme.text in known]
     assert both and all(later.movement > first.movement and later.seconds > first.seconds for first, later in both)
-    again = predicted([found.scheme for found in cold], MACHINE, catalog, 1, cold=True)
+    again = predicted([found.scheme for found in cold], MACHINE, catalog, 1, EVERYTHING)
     assert [found.prediction for found in again] == [found.prediction for found in cold]
     weights = 4 * cold[0].scheme.alpha ** 2 * layer("R2").extents["c"] * cold[0].scheme.channels
     first = next(found for found in warm if found.scheme.text == cold[0].scheme.text)

@@ -9,12 +9,15 @@ from unittest.mock import patch
 import pytest
 
 from cpu.codegen.emit import emit
+from microkernels.tile.isa import isa_named
 from search import generate_conv
 from search.conv import main
 from search.cost.costs import COSTS
+from search.cost.volume import EVERYTHING, NOTHING, WEIGHTS, Cold
 from search.evaluator.cpu.backend import cpu_backend
+from search.space.candidates import Knowledge, candidates
 from search.space.winograd import blocks, fit_for_networks, predicted, winograd_candidates
-from tests.support.search.model_cases import CATALOG, L1, L2, L3, MACHINE
+from tests.support.search.model_cases import CATALOG, L1, L2, L3, MACHINE, layer
 from tiling.loops.lowering.prefetch.plan import left
 from tiling.operators import conv2d
 from tiling.problem import ProblemError
@@ -27,7 +30,7 @@ COLUMNS = "F(4x4,3x3) B(196,32) T(m,14) T(n,2) S(c) T(k,64) U(m,14) V(n,16)"
 V, U = (4 * 36 * 64 * count for count in (196, 32))  # bytes of a block, and of a part
 
 
-def waited(text: str, rate: float, cold: bool = False) -> float:
+def waited(text: str, rate: float, cold: Cold = NOTHING) -> float:
     """Seconds that the prediction adds for what is not prefetched. rate: bytes/s of L3."""
     machine, scheme = replace(MACHINE, caches=(L1, L2, replace(L3, bandwidth=rate))), parse(PROBLEM, text)
 
@@ -44,7 +47,7 @@ def test_products_wait_for_rows_and_weights_that_no_tile_prefetches():
     share = COSTS.not_prefetched - COSTS.exposed
     assert waited(ROWS, 60e9) == pytest.approx(share * 2 * V / 14 / 60e9)  # the rows of the first tile of 14
     assert waited(COLUMNS, 60e9) == pytest.approx(share * (2 * V + 2 * U) / 60e9)
-    rows, columns = (waited(text, 60e9, cold=True) - waited(text, 60e9) for text in (ROWS, COLUMNS))
+    rows, columns = (waited(text, 60e9, cold=EVERYTHING) - waited(text, 60e9) for text in (ROWS, COLUMNS))
     assert rows == pytest.approx(0) and columns == pytest.approx(share * 2 * U / MACHINE.memory_bandwidth)
 
 
@@ -120,3 +123,9 @@ def test_the_command_line(capsys):
     assert "products where the definition takes" in found["explanation"]
     assert main(["--shape", "c=4,h=9,w=9,k=4,r=1,s=1", "--algorithm", "winograd", "--isa", "portable"]) == 2
     assert "kernels of 3 x 3, not 1 x 1" in capsys.readouterr().err
+
+
+def test_weights_from_memory_do_not_decide_between_algorithms():
+    """They would decide against Winograd's in a layer where it is the faster one inside ResNet-18 (decision 018)."""
+    place = isa_named(MACHINE.isa), MACHINE, lambda op, by_matrix: replace(CATALOG, op=op), 1, "auto"
+    assert isinstance(candidates(layer("R12"), Knowledge(*place, WEIGHTS))[0], Winograd)

@@ -18,7 +18,7 @@ from microkernels.tile.microkernel import microkernel_of, ranked_op
 from microkernels.tile.microkernel import parse as parse_microkernel
 from search import generate_conv
 from search.conv import main as command
-from search.cost.volume import traffic
+from search.cost.volume import EVERYTHING, traffic
 from search.space.explain import explain
 from search.space.sample import random_schemes
 from search.space.space import candidates
@@ -178,7 +178,7 @@ def test_the_traffic_of_a_narrow_x_is_that_of_its_bytes(dtype, share):
     shape = dict(c=128, h=112, w=112, k=128, groups=128, r=3, s=3, padding=1)
     text = "T(h,112) T(c,8) T(w,28) S(y) U(r,3) U(s,3) U(w,4) V(c,16)"
     schemes = [scheme_in_dot_groups(parse(conv2d(**shape, dtype=of), text)) for of in ("f32", dtype)]
-    of_f32, narrow = (traffic(scheme, MACHINE, resident=False)[-1].of("x") for scheme in schemes)
+    of_f32, narrow = (traffic(scheme, MACHINE, cold=EVERYTHING)[-1].of("x") for scheme in schemes)
     assert of_f32 == share * narrow > 0
 
 
