@@ -25,6 +25,7 @@ from graph.library.build import c_name, fused
 from graph.library.kernels import Kernels, by_dtype, products_of
 from graph.library.text import check_name
 from graph.library.times import Times
+from graph.model.dtypes import DTYPES
 from graph.model.language import Model, ModelError
 from graph.passes.narrow import with_narrow_products
 from graph.trials import trials
@@ -34,6 +35,7 @@ from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.evaluator.cpu.programs import anchored_for
 from search.evaluator.cpu.target import MOST_THREADS
 from search.flow.choices import Choice, choices
+from tiling.dtypes.formats import FORMATS
 from tiling.problem import Problem
 
 if TYPE_CHECKING:
@@ -214,5 +216,6 @@ def _backend(threads: int, algorithm: str, cold_weights: bool, dtype: str) -> Cp
 
 
 def bytes_of_weights(proto: Any) -> int:
-    """The size of the arrays that come with a model, by their elements of four bytes."""
-    return sum(4 * prod(array.dims) for array in proto.graph.initializer)
+    """The size of the arrays of numbers that come with a model."""
+    sizes = {number: FORMATS[name].bytes for number, name in DTYPES.items()}
+    return sum(prod(array.dims) * sizes.get(array.data_type, 0) for array in proto.graph.initializer)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from cpu.runtime.machine.host import host
 from graph import plan
@@ -40,3 +40,9 @@ def test_a_worker_lists_for_the_same_place(monkeypatch):
         op="matmul", shape="m=8,n=48,k=64", isa="avx2", threads=1, dtype="f32", algorithm="direct", cache=COLD_WEIGHTS
     )
     assert asked == [COLD_WEIGHTS]
+
+
+def test_weights_have_the_size_of_their_numbers():
+    w, made = product()
+    made.graph.initializer.append(numpy_helper.from_array(w.astype(np.int8), "bytes"))
+    assert plan.bytes_of_weights(made) == (4 + 1) * w.size
