@@ -10,6 +10,7 @@ from tiling.operators import LAYOUTS
 
 
 def add_layout(parser: argparse.ArgumentParser) -> None:
+    """Adds `--layout`: the order of the axes of convolutions' arrays."""
     parser.add_argument(
         "--layout",
         type=str.lower,
@@ -20,6 +21,7 @@ def add_layout(parser: argparse.ArgumentParser) -> None:
 
 
 def add_isa(parser: argparse.ArgumentParser) -> None:
+    """Adds `--isa`: the instruction set of the kernels."""
     parser.add_argument("--isa", metavar="NAME", help="default: the widest this CPU runs")
 
 

@@ -44,7 +44,7 @@ _A = {
     "matmul": "a matrix product",
 }
 _EPILOGUE = re.compile(r"[,\s]*\bepilogue\s*=")
-_IMAGE = re.compile(r"(?:^|[,\s])[hw]\s*=")
+_IMAGE = re.compile(r"(?:^|[,\s])[hw]\s*=")  # an axis of an image, which a convolution names beside its channels
 _LAYER_START = re.compile(r"[^=,\s]*:")
 
 

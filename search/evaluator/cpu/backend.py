@@ -34,7 +34,7 @@ from search.space.candidates import Knowledge
 from search.tuner import store
 from search.tuner.dtypes import on_cpu
 from search.tuner.measured import AnyScheme
-from search.tuner.target import CACHES, COLD_WEIGHTS, Target, Wanted
+from search.tuner.target import COLD_WEIGHTS, Target, Wanted
 from search.tuner.tune import TuningError
 from tiling.loops.listing import listing
 from tiling.loops.lowering.stream_plan import outgrows
@@ -176,7 +176,7 @@ class CpuBackend:
             "isa": self.isa.name,
             "threads": self.target.threads,
             "stream": _streams(scheme),
-        } | ({"cache": self.target.cache} if self.target.cache in CACHES[1:] else {})
+        } | ({"cache": "cold"} if self.target.cache == "cold" else {})
 
     def disturbance(self) -> str:
         return busy(self.target.threads)

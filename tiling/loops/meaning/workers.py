@@ -220,4 +220,5 @@ class Mbarrier:
 
 
 def named(worker: Worker) -> str:
+    """A worker as messages name it: `block 0 thread 3`."""
     return " ".join(f"{kind} {number}" for kind, number in worker)
