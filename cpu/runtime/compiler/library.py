@@ -50,7 +50,7 @@ def compiled_object(source: str, flags: tuple[str, ...], openmp: bool = False) -
 
 def _compiled(own: str, flags: tuple[str, ...], openmp: bool, suffix: str, before: str = "") -> bytes:
     compiler, source = find_compiler(), before + own
-    shared = Header(_BEFORE, before, ("-include", _BEFORE)) if before else header_of(source)
+    shared = Header(_BEFORE, before, ("-include", _BEFORE)) if before else header_of(source, flags)
 
     def make(path: Path) -> bytes:
         header = precompiled(compiler, shared, flags, openmp, path.parent)

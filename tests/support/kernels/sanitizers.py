@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from cpu.runtime.compiler.headers import INTRINSICS, intrinsics
 from cpu.runtime.compiler.toolchain import find_compiler
 
 # Not optimised, so that every access of the text is there to be checked; -O1 takes three times as long to compile. -g1
@@ -81,9 +82,8 @@ def _ahead(compiler: tuple[str, ...], kernel: str) -> tuple[str, ...]:
 def _intrinsics(compiler: tuple[str, ...]) -> Path:
     """A folder of this process with the header as a compiler with these flags has read it."""
     folder = Path(tempfile.mkdtemp(prefix="intrinsics-"))
-    (folder / "header.h").write_text("#include <immintrin.h>\n")
-    read = [*compiler, "-x", "c-header", "header.h", "-o", "immintrin.h.gch"]
-    subprocess.run(read, cwd=folder, check=True, timeout=COMPILE_SECONDS)
+    read = [*compiler, "-x", "c-header", "-", "-o", f"{INTRINSICS}.gch"]
+    subprocess.run(read, cwd=folder, input=intrinsics(compiler), text=True, check=True, timeout=COMPILE_SECONDS)
     return folder
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import platform
+import re
 import shutil
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from operator import attrgetter
 
 import pytest
 
@@ -14,6 +17,8 @@ from cpu.runtime.compiler.cache_command import main
 from cpu.runtime.compiler.cache_folder import clear, entries, keep_limit
 from cpu.runtime.compiler.library import compiled
 from cpu.runtime.compiler.toolchain import CompileError, ToolchainError, find_compiler
+from microkernels.tile.isa import EVERY_ISA
+from tests.support.sources import ROOT
 
 FLAGS = ("-mavx2", "-mfma")
 SOURCE = """/* Adds. */
@@ -49,7 +54,8 @@ def short(monkeypatch) -> str:
     What becomes of a header is the same for both; that gcc takes `immintrin.h` itself is tested with that one.
     """
     include = "#include <xmmintrin.h>\n"
-    monkeypatch.setattr(headers, "INTRINSICS", headers.Header("xmmintrin.h", include))
+    monkeypatch.setattr(headers, "INTRINSICS", "xmmintrin.h")
+    monkeypatch.setattr(headers, "intrinsics", lambda _: include)
     body = "_mm_storeu_ps(b, _mm_add_ps(_mm_loadu_ps(a), _mm_loadu_ps(b)));"
     return f"/* Adds. */\n{include}#include <stdint.h>\nvoid add(const float *a, float *b) {{ {body} }}\n"
 
@@ -62,7 +68,7 @@ def given(tmp_path, source, flags=FLAGS, compiler=None) -> tuple[str, ...]:
     """The flags that a compilation gets. Each call has a folder of its own, as each compilation."""
     folder = tmp_path / f"build-{len(list(tmp_path.iterdir()))}"
     folder.mkdir()
-    return headers.precompiled(compiler or find_compiler(), headers.header_of(source), flags, False, folder)
+    return headers.precompiled(compiler or find_compiler(), headers.header_of(source, flags), flags, False, folder)
 
 
 @pytest.mark.slow
@@ -100,6 +106,19 @@ def test_gcc_takes_it_and_the_machine_code_is_the_same(tried, monkeypatch):
     monkeypatch.setattr(library, "precompiled", lambda *_: ())
     assert compiled(SOURCE, STRICT) == with_header
     assert tried == ["header", "alone"] and kinds() == ".so"
+
+
+@pytest.mark.parametrize(
+    "isa", [isa for isa in EVERY_ISA.values() if "immintrin.h" in isa.prologue], ids=attrgetter("name")
+)
+def test_its_parts_hold_all_that_kernels_use(isa):
+    kernels = [path.read_text() for path in (ROOT / "tests" / "golden").rglob(f"*_{isa.name}.c")]
+    used = {name for text in (str(isa), *kernels) for name in re.findall(r"\b(?:_mm|__m|_MM|_CMP)\w+", text)}
+    given = [*find_compiler().command, *isa.compiler_flags, "-E", "-dD", "-x", "c", "-"]
+    read = subprocess.run(
+        given, input=headers.intrinsics(isa.compiler_flags), text=True, capture_output=True, check=True
+    )
+    assert len(used) > 10 and used <= set(re.findall(r"\w+", read.stdout))
 
 
 @pytest.mark.parametrize("flags", [("-O0",), ("-O3", "-ffp-contract=off")], ids=str)
