@@ -75,6 +75,7 @@ from tiling.loops.lowering.prefetch.limits import LONG_VECTOR
 from tiling.loops.passes import Pass
 from tiling.loops.walk import is_core, walk
 from tiling.program.dtypes import WIDTH
+from tiling.program.lowering.begin_registers import begin_registers
 from tiling.rewrite.copies.im2col import COPY
 from tiling.rewrite.copies.laid_out import LAY_OUT
 from tiling.rewrite.copies.panels import plan_panels
@@ -279,6 +280,7 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
         lambda kernel, facts: keep_nan(kernel, facts.isa),
         lambda facts: bool(facts.isa.nan),
     ),
+    Pass("begin registers", lambda kernel, facts: begin_registers(kernel)),
     Pass(DIVIDE, _from_zero),
     Pass(
         PLACE_BUFFERS,

@@ -12,4 +12,5 @@ In this folder, and in its rooms:
     matrices/     matrix instructions of warps, and the tiles that they read
     steps/        what the steps of a warp's scheme copy and load when
     warpgroups/   matrix instructions of warpgroups, and a warp that copies for them
+    each_thread/  the end of both lists: tests for workers, stores that round
 """

@@ -9,7 +9,11 @@ A new optimisation is a file of this room and a line here.
 
 from __future__ import annotations
 
+from typing import Any
+
 from gpu.passes.check_scheme import check_scheme
+from gpu.passes.each_thread.guard_workers import guard_workers
+from gpu.passes.each_thread.round_stores import round_stores
 from gpu.passes.facts.workers import takers_of
 from gpu.passes.matrices.copy_asynchronously import copy_asynchronously
 from gpu.passes.matrices.gather_rows import gather_rows
@@ -78,6 +82,7 @@ from tiling.loops.kernel import Kernel
 from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import Forms, Pass, forms
 from tiling.program.infer import Sized
+from tiling.program.lowering.begin_registers import begin_registers
 from tiling.program.lowering.lower import lower_program
 from tiling.program.rewrite.order import rewritten
 from tiling.scheme.scheme import Scheme
@@ -90,6 +95,11 @@ _MAPS: tuple[Pass[None], ...] = (
 _SHARED: tuple[Pass[None], ...] = (
     Pass("allocate shared", lambda kernel, _: allocate_shared(kernel)),
     Pass("place barriers", lambda kernel, _: place_barriers(kernel)),
+)
+# What one thread does, and does so in CUDA.
+_LAST: tuple[Pass[Any], ...] = (
+    Pass("guard workers", lambda kernel, _: guard_workers(kernel)),
+    Pass("round stores", lambda kernel, _: round_stores(kernel)),
 )
 _WIDEN: Pass[None] = Pass("widen", lambda kernel, _: widen(kernel))
 
@@ -107,6 +117,8 @@ PROGRAM: tuple[Pass[None], ...] = (
     Pass("combine lanes", lambda kernel, _: combine_lanes(kernel)),
     Pass("elect threads", lambda kernel, _: elect_threads(kernel)),
     *_SHARED,
+    Pass("begin registers", lambda kernel, _: begin_registers(kernel)),
+    *_LAST,
 )
 
 # Copies of several inputs are one launch, as soon as their points are bound.
@@ -115,6 +127,7 @@ COPIES: tuple[Pass[None], ...] = (
     Pass("join launches", lambda kernel, _: join_launches(kernel)),
     _WIDEN,
     *_SHARED,
+    *_LAST,
 )
 
 
@@ -193,6 +206,7 @@ SCHEME: tuple[Pass[Scheme], ...] = (
     Pass("prefetch maps", lambda kernel, _: prefetch_maps(kernel), _of_boxes),
     Pass("state parities", lambda kernel, _: state_parities(kernel), _of_boxes),
     Pass("keep loops", lambda kernel, _: keep_loops(kernel), _copied),
+    *_LAST,
 )
 
 

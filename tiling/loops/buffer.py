@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tiling.loops.index import Index, applied, constant
+from tiling.loops.index import LANE, ZERO, Index, applied, constant
 
 PACKED = ("packed",)  # the axes of a buffer whose numbers lie in the order in which loops read them
 
@@ -31,6 +31,11 @@ class Buffer:
     def packed(self) -> bool:
         """Whether it holds whole vectors in the order in which loops read them, so that no axis is left."""
         return self.axes == PACKED
+
+    @property
+    def whole(self) -> tuple[Index, ...]:
+        """The index of what a register holds, which is one number, or a number for each lane."""
+        return (LANE,) if self.axes == ("lane",) else (ZERO,) * len(self.shape)
 
     @property
     def strides(self) -> tuple[int, ...]:

@@ -180,11 +180,13 @@ Condition = Inside | Flag | Aligned
 class Alloc:
     """A buffer that lives until the end of the block that the statement stands in. Its elements begin undefined.
 
-    at: the byte of the call's scratch memory where it begins; None where nothing has placed it there.
+    at: the byte of the call's scratch memory where it begins; None where nothing has placed it there. first: what a
+    register holds from the beginning, a number or a vector; None where it is undefined too.
     """
 
     buffer: Buffer
     at: Index | None = None
+    first: Value | None = None
 
 
 @dataclass(frozen=True, slots=True)

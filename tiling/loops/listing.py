@@ -188,8 +188,9 @@ def _block(block: Block) -> Iterator[str]:
 def _line(statement: Statement) -> str:
     """A statement that is one line."""
     match statement:
-        case Alloc(buffer, at):
-            return _buffer(buffer) + ("" if at is None else f" at byte {at}")
+        case Alloc(buffer, at, first):
+            place_in_scratch = "" if at is None else f" at byte {at}"
+            return _buffer(buffer) + place_in_scratch + ("" if first is None else f" = {operand_text(first)}")
         case Store(buffer, at, value):
             return assigned(place(buffer, at), Load(buffer, at), value)
         case Let(name, None):

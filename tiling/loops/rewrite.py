@@ -113,6 +113,10 @@ def _with_value(statement: Store | Set | Let | Read, change: ChangeOperand) -> S
     return type(statement)(statement.name, value)
 
 
+def _with_first(statement: Alloc, change: ChangeOperand) -> Statement:
+    return statement if statement.first is None else _with(statement, first=with_operands(statement.first, change))
+
+
 def _with_invoke(statement: Do, change: ChangeOperand) -> Statement:
     invoke = with_operands(statement.invoke, change)
     return statement if invoke is statement.invoke else Do(invoke)
@@ -135,6 +139,7 @@ def _with_views(statement: Call, change: ChangeOperand) -> Statement:
 # By type, as for `_OPERANDS`.
 _WITH_VALUES: dict[type, Callable[[Any, ChangeOperand], Statement]] = {
     **dict.fromkeys((Store, Set, Let, Read), _with_value),
+    Alloc: _with_first,
     Do: _with_invoke,
     **dict.fromkeys((View, Prefetch, Aim), _with_places("address")),
     **dict.fromkeys((Copy, StoreBox), _with_places("target", "source")),
@@ -303,6 +308,7 @@ def operands_of(statement: Statement) -> tuple[Operand, ...]:
 # By type, as `isinstance` of one kind after the other takes thrice as long, and passes ask it of every statement.
 _OPERANDS: dict[type, Callable[[Any], tuple[Operand, ...]]] = {
     **dict.fromkeys((Store, Let, Set, Read), lambda s: () if s.value is None else (s.value,)),
+    Alloc: lambda s: () if s.first is None else (s.first,),
     Do: lambda s: (s.invoke,),
     **dict.fromkeys((View, Prefetch, Aim), lambda s: (s.address,)),
     **dict.fromkeys((Copy, StoreBox), lambda s: (s.target, s.source)),

@@ -27,7 +27,6 @@ from tiling.loops.language import (
     Address,
     Alloc,
     Apply,
-    Body,
     Invoke,
     Let,
     Load,
@@ -38,7 +37,6 @@ from tiling.loops.language import (
     Read,
     Register,
     Statement,
-    Store,
     Value,
 )
 
@@ -59,25 +57,12 @@ class ProgramPrinter(Printer):
         """The C type of a vector of a dtype."""
         return vector_type(dtype, self.vector)
 
-    def lines(self, body: Body, arrays: Mapping[str, str]) -> list[str]:
-        """The lines of a block. A register and its first value are one line."""
-        found: list[str] = []
-        here, statements = dict(arrays), list(body)
-        while statements:
-            statement = statements.pop(0)
-            if isinstance(statement, Alloc):
-                here[statement.buffer.name] = statement.buffer.name
-                begun = statements[0] if statements else None
-                if _begins(statement.buffer, begun):
-                    (line,) = self.statement(statements.pop(0), here)
-                    found.append(f"{self.vector_of(statement.buffer.dtype)} {line}")
-                    continue
-            found += self.statement(statement, here)
-        return found
-
     def statement(self, statement: Statement, arrays: Mapping[str, str]) -> list[str]:
         """The lines of one statement."""
         match statement:
+            case Alloc(buffer, _, first) if buffer.memory == "registers":
+                value = "" if first is None else f" = {self.operand(first, arrays)}"
+                return [f"{self.vector_of(buffer.dtype)} {buffer.name}{value};"]
             case Alloc(buffer, at):
                 return [self.array(buffer, at)]
             case Let(name, value, changes, dtype) if value is not None:
@@ -88,9 +73,7 @@ class ProgramPrinter(Printer):
         return super().statement(statement, arrays)
 
     def array(self, buffer: Buffer, at: Index | None) -> str:
-        """The declaration of a buffer. at: its place in scratch memory."""
-        if buffer.memory == "registers":
-            return f"{self.vector_of(buffer.dtype)} {buffer.name};"
+        """The declaration of a buffer in memory. at: its place in scratch memory."""
         element = ELEMENTS[buffer.dtype].c
         if buffer.memory == "stack":
             return f"{element} {buffer.name}[{prod(buffer.shape)}] __attribute__((aligned({LINE})));"
@@ -168,16 +151,6 @@ class ProgramPrinter(Printer):
 def stride_name(buffer: Buffer, axis: str) -> str:
     """The C name of the stride of an axis."""
     return f"{buffer.name}_{axis}"
-
-
-def _begins(buffer: Buffer, statement: Statement | None) -> bool:
-    """Whether a statement gives a register its first value."""
-    return (
-        buffer.memory == "registers"
-        and isinstance(statement, Store)
-        and statement.buffer == buffer.name
-        and statement.at == (LANE,)
-    )
 
 
 def _is_one(operand: Operand) -> bool:

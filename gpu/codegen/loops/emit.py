@@ -80,7 +80,7 @@ def emit_launch(kernel: Kernel, loop: For, symbol: str, blocks: int = 1) -> tupl
     spans = [elements(buffer) for buffer in memory.values()]
     spans += [s.stop.offset for s in walk(loop.body) if isinstance(s, For) and not s.stop.terms]
     large = any(span > _LARGEST_INT // 2 for span in spans)
-    printer = GpuPrinter(buffers_of(kernel), dtypes_of(kernel), launch.threads, "long long" if large else "int")
+    printer = GpuPrinter(buffers_of(kernel), dtypes_of(kernel), "long long" if large else "int")
     boxes = boxed(loop.body)
     parameters = [
         f"TENSOR_MAP {map_of(name)}" if name in boxes else _parameter(buffer, name in written)
@@ -88,7 +88,7 @@ def emit_launch(kernel: Kernel, loop: For, symbol: str, blocks: int = 1) -> tupl
     ]
     parameters += [f"long long {name}" for name, _ in kernel.numbers if name != LAUNCHED] + ["int *outside"] * reports
     names |= {MEMBER} if "lane" in names else set()
-    workers = [f"{name} = {_NUMBER_OF[name]}" for name in _NUMBER_OF if name in names | _guarding(loop)]
+    workers = [f"{name} = {_NUMBER_OF[name]}" for name in _NUMBER_OF if name in names]
     cluster = cluster_of(kernel)
     kind = (
         f"CLUSTER_KERNEL({launch.threads}, {blocks}, {cluster})"
@@ -98,13 +98,6 @@ def emit_launch(kernel: Kernel, loop: For, symbol: str, blocks: int = 1) -> tupl
     lines = [f"{kind} {symbol}({', '.join(parameters)})", "{"]
     lines += [f"    const {printer.integer} {', '.join(workers)};"] * bool(workers)
     return launch, [*lines, *(f"    {line}" for line in printer.lines(loop.body)), "}"]
-
-
-def _guarding(launch: For) -> set[str]:
-    """The variables of those workers whose first ones alone take part in some loop."""
-    loops = [s for s in walk(launch.body) if isinstance(s, For) and s.name in _NUMBER_OF and s.kind != "serial"]
-    most = {MEMBER: 32, THREAD: threads_of(launch), WARP: threads_of(launch) // 32}
-    return {loop.name for loop in loops if loop.stop.offset < most.get(loop.name, 0)}
 
 
 def _parameter(buffer: Buffer, written: bool) -> str:

@@ -10,11 +10,11 @@ A loop over threads becomes the code of one thread. A register of each thread be
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gpu.codegen.loops.functions import STORED, VALUE, applied, bare, literal
 from gpu.passes.facts.reading import WIDTH, flat
-from gpu.passes.facts.workers import MEMBER, THREAD, WARP, WARP_SIZE, WORKERS
+from gpu.passes.facts.workers import MEMBER, WARP, WORKERS
 from tiling.loops.buffer import Buffer
 from tiling.loops.c_text import number, test
 from tiling.loops.facts.values import dtype_of, telling
@@ -32,15 +32,14 @@ from tiling.loops.language import (
     For,
     If,
     Immediate,
-    Let,
     Load,
     Number,
     Operand,
     Position,
     Read,
-    Register,
     Statement,
     Store,
+    Value,
 )
 from tiling.loops.machines import (
     Arrive,
@@ -68,30 +67,16 @@ _BARRIERS = {
 class GpuPrinter:
     """Prints the statements of a launch.
 
-    dtypes: the dtype of each buffer and register. threads: how many a block has. integer: the C type that holds every
-    index.
+    dtypes: the dtype of each buffer and register. integer: the C type that holds every index.
     """
 
     buffers: Mapping[str, Buffer]
     dtypes: Mapping[str, str]
-    threads: int
     integer: str
 
     def lines(self, body: Body) -> list[str]:
-        """The lines of a block. A register and its first value are one line."""
-        found: list[str] = []
-        rest = list(body)
-        while rest:
-            statement = rest.pop(0)
-            if isinstance(statement, Alloc) and rest and self.begins(statement.buffer, rest[0]):
-                found += [f"{VALUE[statement.buffer.dtype]} {line}" for line in self.statement(rest.pop(0))]
-            else:
-                found += self.statement(statement)
-        return found
-
-    def begins(self, buffer: Buffer, then: Statement) -> bool:
-        """Whether a statement gives a register its first value."""
-        return isinstance(then, Store) and then.buffer == buffer.name and self.is_variable(buffer)
+        """The lines of a block."""
+        return [line for statement in body for line in self.statement(statement)]
 
     def statement(self, statement: Statement) -> list[str]:
         """The lines of one statement."""
@@ -104,14 +89,12 @@ class GpuPrinter:
                 return self.beside(statement)
             case Store(buffer, at, value):
                 return [self.store(self.buffers[buffer], at, value)]
-            case Let(name, value, changes, dtype) if value is not None:
-                return [f"{'' if changes else 'const '}{VALUE[dtype or 'f32']} {name} = {bare(self.value(value))};"]
             case Read(name, value):  # any number: it is tested before it is used as an index
                 return [f"const long long {name} = {bare(self.value(value))};"]
             case Define(name, index):
                 return [f"const {self.integer} {name} = {number(index)};"]
-            case Alloc(buffer, at):
-                return [self.declaration(buffer, at)]
+            case Alloc(buffer, at, first):
+                return [self.declaration(buffer, at, first)]
             case Do(invoke):
                 given = {name: self.operand(operand) for name, operand in invoke.operands}
                 return [f"{invoke.instruction.text.format(**given)};"]
@@ -152,11 +135,7 @@ class GpuPrinter:
         """A loop; for a loop over workers the code of one worker."""
         inside = self.lines(loop.body)
         if loop.name in WORKERS and loop.kind != "serial":
-            all_of_them = {THREAD: self.threads, MEMBER: WARP_SIZE, WARP: self.threads // WARP_SIZE}
-            if not loop.stop.terms and loop.stop.offset < all_of_them.get(loop.name, 0):
-                first = loop.stop.offset == 1
-                return [f"if ({loop.name} {'== 0' if first else f'< {loop.stop.offset}'}) {{", *_indented(inside), "}"]
-            simple = not any(isinstance(s, (Alloc, Define, Let, Read, Take)) for s in loop.body)
+            simple = not any(isinstance(s, (Alloc, Define, Read, Take)) for s in loop.body)
             return inside if simple else ["{", *_indented(inside), "}"]
         name, advance = loop.name, f"++{loop.name}" if loop.step == 1 else f"{loop.name} += {loop.step}"
         head = f"for ({self.integer} {name} = {number(loop.start)}; {name} < {number(loop.stop)}; {advance}) {{"
@@ -173,8 +152,7 @@ class GpuPrinter:
 
     def beside(self, roles: Beside) -> list[str]:
         """Warps in two roles."""
-        first = replace(self, threads=roles.warps * WARP_SIZE)
-        lines = [f"if ({WARP} < {roles.warps}) {{", *_indented(first.lines(roles.body)), "} else {"]
+        lines = [f"if ({WARP} < {roles.warps}) {{", *_indented(self.lines(roles.body)), "} else {"]
         return [*lines, *_indented(self.lines(roles.otherwise)), "}"]
 
     def copied_box(self, copy: CopyBox) -> str:
@@ -203,21 +181,19 @@ class GpuPrinter:
         """A place in shared memory as the copy engine and mbarriers know it."""
         return f"shared_address({self.operand(address)})"
 
-    def declaration(self, buffer: Buffer, at: Index | None) -> str:
+    def declaration(self, buffer: Buffer, at: Index | None, first: Value | None) -> str:
         """The declaration of a buffer."""
         if buffer.memory == "registers":
-            return f"{VALUE[buffer.dtype]} {buffer.name}{''.join(f'[{extent}]' for extent in _own(buffer))};"
+            value = "" if first is None else f" = {bare(self.value(first))}"
+            return f"{VALUE[buffer.dtype]} {buffer.name}{''.join(f'[{extent}]' for extent in _own(buffer))}{value};"
         assert at is not None, f"{buffer.name} has no place in shared memory"
         stored = STORED[buffer.dtype]
         return f"{stored} *const {buffer.name} = SHARED({stored}, {number(at)});"
 
     def store(self, buffer: Buffer, at: tuple[Index, ...], value: Operand) -> str:
-        """A store to memory, which rounds to its dtype, or to a register."""
+        """A store to memory or to a register."""
         if buffer.memory == "registers":
             return f"{self.register(buffer, at)} = {bare(self.value(value))};"
-        if buffer.dtype in ("f16", "bf16") and isinstance(value, Apply) and value.function == f"as_{buffer.dtype}":
-            inner = value.arguments[0]
-            value = inner if dtype_of(inner, self.dtypes) == "f32" else value
         return f"put_{buffer.dtype}({self.place(buffer, at)}, {bare(self.value(value))});"
 
     def operand(self, operand: Operand) -> str:
@@ -225,7 +201,7 @@ class GpuPrinter:
         if isinstance(operand, Immediate):
             return number(operand.number)
         if not isinstance(operand, Address):
-            return self.value(operand)
+            return bare(self.value(operand))
         buffer = self.buffers[operand.buffer]
         at = tuple(index.replaced({"lane": variable(MEMBER)}) for index in operand.at)  # each lane gives its own
         if buffer.memory != "registers":
@@ -238,8 +214,6 @@ class GpuPrinter:
         match value:
             case Number():
                 return literal(value)
-            case Register(name):
-                return name
             case Load(name, at):
                 buffer = self.buffers[name]
                 if buffer.memory == "registers":

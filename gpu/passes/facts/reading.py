@@ -19,11 +19,9 @@ from tiling.loops.language import (
     For,
     If,
     Inside,
-    Let,
     Load,
     Position,
     Read,
-    Register,
     Statement,
     Store,
 )
@@ -48,16 +46,14 @@ def loads_of(statement: Statement) -> Iterator[Load]:
 
 
 def touched(body: Body) -> set[str]:
-    """The names of all that statements use: buffers, registers, variables."""
+    """The names of all that statements use: buffers and variables."""
     found: set[str] = {place.buffer for place in places(body)}
     for statement in walk(body):
         for index in indices_of(statement):
             found.update(index.names())
-        for operand in operands_of(statement):
-            found.update(part.name for part in parts_of(operand) if isinstance(part, Register))
         if isinstance(statement, Alloc):
             found.add(statement.buffer.name)
-        elif isinstance(statement, (Let, Read, Define, Take)):
+        elif isinstance(statement, (Read, Define, Take)):
             found.add(statement.name)
     return found
 

@@ -31,7 +31,6 @@ from tiling.loops.language import (
     Do,
     For,
     If,
-    Let,
     Load,
     Number,
     Operand,
@@ -44,7 +43,7 @@ from tiling.loops.rewrite import with_own_values
 from tiling.loops.walk import walk, with_blocks
 
 # Statements that a thread may run too: they give nothing to other threads.
-_PLAIN = (For, If, Alloc, Store, Let, Read, Define, Do)
+_PLAIN = (For, If, Alloc, Store, Read, Define, Do)
 # About how many points of a row a thread of a block has, so that work that all threads repeat costs little.
 POINTS_EACH, MOST_THREADS = 8, 1024
 

@@ -21,7 +21,7 @@ from gpu.passes.facts.reading import touched
 from gpu.passes.facts.workers import BLOCK, over
 from tiling.loops.facts.nests import independent
 from tiling.loops.kernel import Kernel
-from tiling.loops.language import Alloc, Define, For, Let, Read, Statement
+from tiling.loops.language import Alloc, Define, For, Read, Statement
 
 
 def split_launches(kernel: Kernel) -> Kernel:
@@ -29,7 +29,7 @@ def split_launches(kernel: Kernel) -> Kernel:
     between = tuple(s for s in kernel.body if isinstance(s, Alloc) and s.buffer.memory == "global")
     rest = [s for s in kernel.body if s not in between]
     near = {s.buffer.name for s in rest if isinstance(s, Alloc)}
-    near |= {s.name for s in rest if isinstance(s, (Let, Read, Define))}
+    near |= {s.name for s in rest if isinstance(s, (Read, Define))}
     parts: list[list[Statement]] = []
     for statement in rest:
         here = touched((statement,)) & near

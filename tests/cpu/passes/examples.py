@@ -194,6 +194,7 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
     ),
     "store columns": ("y[j,i] = x[i,j]", {"x": (512, 1024)}, 1),
     "braid rows": ("y[h,w,c] = x[c,h,w]", {"x": (3, 224, 224)}, 1),
+    "begin registers": ("y[i] = sum[j] x[i,j]", {"x": (8, 96)}, 1),
     "vectors": ("y[i,j] = x[i,j] * g[i]", {"x": (8, 96), "g": (8,)}, 1),
 }
 # Only AVX2 takes "keep nan", and AVX-512 takes no pass of long rows or repeated steps. The first one's example has 8

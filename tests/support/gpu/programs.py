@@ -21,6 +21,7 @@ EXACT_TO = {"f32": 2**23, "f16": 2**10, "bf16": 2**7}
 PROGRAMS = {
     "map": ("y[i,j] = 2 * x[i,j] + b[j]", {"x": (5, 70), "b": (70,)}),
     "narrow map": ("y: f16; y[i,j] = x[i,j] * b[j]; b: bf16; x: f16", {"x": (6, 44), "b": (44,)}),
+    "narrow map, odd rows": ("y: f16; y[i,j] = x[i,j] * b[j]; b: bf16; x: f16", {"x": (3, 37), "b": (37,)}),
     "window": (
         "y[h,w,c] = max[r,s] (x[2*h+r-1,2*w+s-1,c] else -9); x: f32[9,9,5]",
         {"h": 5, "w": 5, "c": 5, "r": 3, "s": 3},

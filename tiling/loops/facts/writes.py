@@ -15,6 +15,7 @@ from types import MappingProxyType
 from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import (
     Address,
+    Alloc,
     Body,
     Call,
     Do,
@@ -96,7 +97,7 @@ def loaded_from(body: Body, loaded: Touched = _NONE) -> Iterator[str]:
             yield statement.counter.buffer
         elif isinstance(statement, Call):
             yield from (place.buffer for place in compress(statement.views, loaded[statement.function]))
-        elif isinstance(statement, (Store, Let, Set, Read, Do)):
+        elif isinstance(statement, (Alloc, Store, Let, Set, Read, Do)):
             for operand in operands_of(statement):
                 yield from _loaded_from(operand)
 

@@ -28,6 +28,7 @@ from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     THREAD,
     THREADS,
+    Alloc,
     Apply,
     Barrier,
     Block,
@@ -213,6 +214,12 @@ def _store(statement: Store, scope: Scope) -> None:
         array.write(scope.at(statement.at), given)
 
 
+def _alloc(statement: Alloc, scope: Scope) -> None:
+    BUFFERS[Alloc](statement, scope)
+    if statement.first is not None:
+        _store(Store(statement.buffer.name, statement.buffer.whole, statement.first), scope)
+
+
 def _let(statement: Let, scope: Scope) -> None:
     _set(statement, scope)
     scope.own.add(statement.name)
@@ -308,6 +315,7 @@ _RUN: dict[type, Callable[..., None]] = {
     **{Store: _store, Let: _let, Set: _set, Define: _define, Read: _read_index, Do: _do, Call: _call},
     **{Decide: _decide, SetFlag: _set_flag, Tiles: _tiles, Shape: _shape},
     **BUFFERS,
+    Alloc: _alloc,
     **ASYNCHRONOUS,
     **dict.fromkeys((Fence, Comment), _nothing),
 }

@@ -225,6 +225,8 @@ class _Together:
             raise InTurn
         array = undefined(buffer.name, (self.count, *shape), NUMPY[buffer.dtype])
         names.seen[buffer.name] = SeenBy(array, (0,) * len(shape), own=True)
+        if statement.first is not None:
+            self.store(Store(buffer.name, buffer.whole, statement.first), names, who)
 
     def view(self, statement: View, names: Names, who: np.ndarray) -> None:
         """A name for an array seen from elsewhere."""

@@ -77,7 +77,8 @@ def _is_simple(statement: Statement) -> bool:
         case For():
             return statement.kind in ALONE and not (statement.kind == "vector" and _moves(statement))
         case Alloc():
-            return statement.buffer.memory == "registers" and statement.at is None
+            of_thread = statement.buffer.memory == "registers" and statement.at is None
+            return of_thread and (statement.first is None or _is_value(statement.first))
         case Do(invoke):
             return all(_can_be_given(operand) for _, operand in invoke.operands) and is_together(
                 invoke.instruction.meaning

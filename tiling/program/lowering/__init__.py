@@ -8,4 +8,5 @@ Read in this order:
     statements  one statement as plain loops
     blocks      the loops of a group that goes on block by block
     lower       a program as plain loops
+    begin_registers  a pass: registers with their first value
 """
