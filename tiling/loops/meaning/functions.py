@@ -122,15 +122,21 @@ def dot_int8_add(x: Number, w: Number, acc: Number) -> Number:
 
 def alone(v: Number) -> Number:
     """The word that holds one number and zeros."""
-    return np.asarray(v).astype(np.uint32)[()]
+    return _unsigned(v).astype(np.uint32)[()]
 
 
 def word(*numbers: Number) -> Number:
     """The word that holds these numbers side by side. f16 numbers go in as their bits."""
     bits = 32 // len(numbers)
-    halves = (v.view(np.uint16) if v.dtype == np.float16 else v for v in map(np.asarray, numbers))
-    parts = (v.astype(np.uint32) << np.uint32(bits * n) for n, v in enumerate(halves))
+    parts = (_unsigned(v).astype(np.uint32) << np.uint32(bits * n) for n, v in enumerate(numbers))
     return sum(parts, np.uint32(0))
+
+
+def _unsigned(v: Number) -> np.ndarray:
+    """A number whose sign reaches no other one of its word: the bits of a whole number or f16. Others have no sign."""
+    number = np.asarray(v)
+    signed = number.dtype.kind == "i" or number.dtype == np.float16
+    return number.view(f"u{number.dtype.itemsize}") if signed else number
 
 
 def to_f32(v: Number) -> Number:

@@ -33,6 +33,15 @@ def test_a_dot_of_bf16_adds_the_second_pair_first():
     assert functions.dot_bf16_add(word, ones, np.float32(1)) == 2**24 + 0  # 2^24 + 1 is rounded to even, twice
 
 
+def test_a_negative_number_changes_no_other_one_of_its_word():
+    numbers = np.array([-1, 2, -3, 4], np.int8)
+    (expected,) = numbers.view(np.uint32)
+    assert functions.word(*numbers) == expected
+    lanes = functions.word(*(np.stack([number, -number]) for number in numbers))
+    assert lanes.view(np.int8).reshape(2, 4).tolist() == [[-1, 2, -3, 4], [1, -2, 3, -4]]
+    assert functions.alone(numbers[2]) == 253 and functions.alone(numbers).tolist() == [255, 2, 253, 4]
+
+
 def test_words_of_bytes_hold_unsigned_x_and_signed_weights():
     x, w = (np.array([200, 1, 2, 255], np.uint8), np.array([-1, 127, -128, -3], np.int8))
     dot = functions.dot_int8(x.view(np.uint32)[0], w.view(np.uint32)[0])
