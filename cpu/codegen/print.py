@@ -128,71 +128,88 @@ class Printer:
 
     def statement(self, statement: Statement, arrays: Mapping[str, str]) -> list[str]:
         """The lines of one statement."""
-        match statement:  # the commonest ones first
-            case Set(name, value):
-                return [f"{name} = {self.operand(value, arrays)};"]
-            case Do(invoke):
-                return [f"{self.operand(invoke, arrays)};"]
+        match statement:
             case For():
                 return self.loop(statement, arrays)
             case If():
                 return self.choice(statement, arrays)
-            case Store(buffer, at, value):
-                return [f"{self.element(buffer, at, arrays)} = {self.operand(value, arrays)};"]
             case Block():
-                lines = self.lines(statement.body, arrays)
-                simple = all(isinstance(inner, (Let, Set, Do)) for inner in statement.body)
-                return [f"{{ {' '.join(lines)} }}"] if simple else ["{", *indented(lines), "}"]
-            case Barrier():
-                return ["#pragma omp barrier"]
+                return self.block(statement, arrays)
             case Alloc(Buffer(memory="tile")):
                 return []
-            case Alloc(Buffer(name=name, shape=shape, memory="registers" | "stack")):
-                return [f"{self.vector} {name}{''.join(f'[{extent}]' for extent in shape[:-1])};"]
-            case Alloc(Buffer(name=name), at) if at is not None:
-                element = self.types.elements[name]
-                return [f"{element} *const {name} = ({element} *){in_scratch(at)};"]
-            case SetFlag(name, holds):
-                return [f"{'int ' * holds}{name} = {int(holds)};"]
-            case Let(name, None):
-                return [f"{self.vector} {name};"]
-            case Let(name, value, changes) if value is not None:
-                return [f"{'' if changes else 'const '}{self.vector} {name} = {self.operand(value, arrays)};"]
-            case Define(name, index):
-                return [f"const long {name} = {number(index)};"]
-            case Decide(name, conditions):
-                return [f"const int {name} = {' && '.join(map(test, conditions))};"]
-            case View(name, address):
-                pointer = self.types.pointers[arrays[address.buffer]]
-                return [f"{pointer}{name} = {self.address(address, arrays)};"]
-            case Seen(buffer, of, flag, otherwise):
-                memory = f"({flag} ? {of} : {otherwise})" if flag else of
-                cast = self.types.cast(arrays[of], buffer.name)
-                return [f"{self.types.pointers[buffer.name]}const {buffer.name} = {cast}{memory};"]
-            case Move(view, at):
-                return [f"{view} += {self.further(Address(view, at), arrays)};"]
-            case Prefetch(address, level, write):
-                return [f"__builtin_prefetch({self.address(address, arrays)}, {int(write)}, {_LOCALITY[level]});"]
-            case Cursors():
-                return [cursors.BEGIN]
             case Aim(cursor, address, elements):
                 first = self.further(address, arrays)
                 return cursors.aimed(cursor, arrays[address.buffer], first, number(elements))
-            case Tiles():
-                return ["const struct shapes *shape = 0;"]
-            case Shape(name):
-                return [f"shape = shaped(&{name}, shape);"]
-            case Advance(cursor):
-                return [cursors.advanced(cursor)]
-            case Call(function, views, numbers, flags):
-                given = [self.address(view, arrays) for view in views] + [*map(number, numbers), *flags]
-                given += [cursors.ARGUMENT for f in self.kernel.functions if f.name == function and f.cursors]
-                return [f"{function}({', '.join(given)});"]
-            case Fence():
-                return ["KEEP_APART;"]
+        return [self.line(statement, arrays)]
+
+    def line(self, statement: Statement, arrays: Mapping[str, str]) -> str:
+        """A statement that is one line."""
+        match statement:  # the commonest ones first
+            case Set(name, value):
+                return f"{name} = {self.operand(value, arrays)};"
+            case Do(invoke):
+                return f"{self.operand(invoke, arrays)};"
+            case Store(buffer, at, value):
+                return f"{self.element(buffer, at, arrays)} = {self.operand(value, arrays)};"
+            case Let(name, None):
+                return f"{self.vector} {name};"
+            case Let(name, value, changes) if value is not None:
+                return f"{'' if changes else 'const '}{self.vector} {name} = {self.operand(value, arrays)};"
+            case Define(name, index):
+                return f"const long {name} = {number(index)};"
+            case SetFlag(name, holds):
+                return f"{'int ' * holds}{name} = {int(holds)};"
+            case Decide(name, conditions):
+                return f"const int {name} = {' && '.join(map(test, conditions))};"
+            case Call():
+                return self.call(statement, arrays)
             case Comment(text):
-                return [f"/* {text} */"]
+                return f"/* {text} */"
+        return self.line_of_memory(statement, arrays)
+
+    def line_of_memory(self, statement: Statement, arrays: Mapping[str, str]) -> str:
+        """The line of a statement about memory."""
+        match statement:
+            case Alloc(Buffer(name=name, shape=shape, memory="registers" | "stack")):
+                return f"{self.vector} {name}{''.join(f'[{extent}]' for extent in shape[:-1])};"
+            case Alloc(Buffer(name=name), at) if at is not None:
+                element = self.types.elements[name]
+                return f"{element} *const {name} = ({element} *){in_scratch(at)};"
+            case View(name, address):
+                return f"{self.types.pointers[arrays[address.buffer]]}{name} = {self.address(address, arrays)};"
+            case Seen(buffer, of, flag, otherwise):
+                memory = f"({flag} ? {of} : {otherwise})" if flag else of
+                cast = self.types.cast(arrays[of], buffer.name)
+                return f"{self.types.pointers[buffer.name]}const {buffer.name} = {cast}{memory};"
+            case Move(view, at):
+                return f"{view} += {self.further(Address(view, at), arrays)};"
+            case Prefetch(address, level, write):
+                return f"__builtin_prefetch({self.address(address, arrays)}, {int(write)}, {_LOCALITY[level]});"
+            case Barrier():
+                return "#pragma omp barrier"
+            case Cursors():
+                return cursors.BEGIN
+            case Advance(cursor):
+                return cursors.advanced(cursor)
+            case Tiles():
+                return "const struct shapes *shape = 0;"
+            case Shape(name):
+                return f"shape = shaped(&{name}, shape);"
+            case Fence():
+                return "KEEP_APART;"
         raise TypeError(f"{type(statement).__name__} has no text in C: a pass has to lower it")
+
+    def block(self, block: Block, arrays: Mapping[str, str]) -> list[str]:
+        """Statements that belong together: one line where they are simple."""
+        lines = self.lines(block.body, arrays)
+        simple = all(isinstance(inner, (Let, Set, Do)) for inner in block.body)
+        return [f"{{ {' '.join(lines)} }}"] if simple else ["{", *indented(lines), "}"]
+
+    def call(self, call: Call, arrays: Mapping[str, str]) -> str:
+        """A call of a function of the kernel."""
+        given = [self.address(view, arrays) for view in call.views] + [*map(number, call.numbers), *call.flags]
+        given += [cursors.ARGUMENT for f in self.kernel.functions if f.name == call.function and f.cursors]
+        return f"{call.function}({', '.join(given)});"
 
     def loop(self, loop: For, arrays: Mapping[str, str]) -> list[str]:
         """A loop over positions."""

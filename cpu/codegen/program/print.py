@@ -57,20 +57,20 @@ class ProgramPrinter(Printer):
         """The C type of a vector of a dtype."""
         return vector_type(dtype, self.vector)
 
-    def statement(self, statement: Statement, arrays: Mapping[str, str]) -> list[str]:
-        """The lines of one statement."""
+    def line(self, statement: Statement, arrays: Mapping[str, str]) -> str:
+        """A statement that is one line."""
         match statement:
             case Alloc(buffer, _, first) if buffer.memory == "registers":
                 value = "" if first is None else f" = {self.operand(first, arrays)}"
-                return [f"{self.vector_of(buffer.dtype)} {buffer.name}{value};"]
+                return f"{self.vector_of(buffer.dtype)} {buffer.name}{value};"
             case Alloc(buffer, at):
-                return [self.array(buffer, at)]
+                return self.array(buffer, at)
             case Let(name, value, changes, dtype) if value is not None:
                 before = "" if changes else "const "
-                return [f"{before}{self.vector_of(dtype)} {name} = {self.operand(value, arrays)};"]
+                return f"{before}{self.vector_of(dtype)} {name} = {self.operand(value, arrays)};"
             case Read(name, value):
-                return [f"const long {name} = {self.operand(value, arrays)};"]
-        return super().statement(statement, arrays)
+                return f"const long {name} = {self.operand(value, arrays)};"
+        return super().line(statement, arrays)
 
     def array(self, buffer: Buffer, at: Index | None) -> str:
         """The declaration of a buffer in memory. at: its place in scratch memory."""

@@ -87,48 +87,58 @@ class GpuPrinter:
                 return self.choice(statement)
             case Beside():
                 return self.beside(statement)
-            case Store(buffer, at, value):
-                return [self.store(self.buffers[buffer], at, value)]
-            case Read(name, value):  # any number: it is tested before it is used as an index
-                return [f"const long long {name} = {bare(self.value(value))};"]
-            case Define(name, index):
-                return [f"const {self.integer} {name} = {number(index)};"]
-            case Alloc(buffer, at, first):
-                return [self.declaration(buffer, at, first)]
-            case Do(invoke):
-                given = {name: self.operand(operand) for name, operand in invoke.operands}
-                return [f"{invoke.instruction.text.format(**given)};"]
             case Barrier(kind):
                 return _BARRIERS[kind]
-            case Copy(target, source, count, conditions):
-                size, inside = WIDTH[self.buffers[target.buffer].dtype], " && ".join(map(test, conditions)) or "1"
-                return [f"copy_async_{count * size}({self.operand(target)}, {self.operand(source)}, {inside});"]
-            case Commit():
-                return ["cp_async_commit();"]
-            case PrefetchMap(array):
-                return [f"prefetch_map(&{map_of(array)});"]
-            case Open(barrier, arrivals):
-                return [f"mbarrier_init({self.shared(barrier)}, {arrivals});"]
-            case Arrive(barrier, 0, None):
-                return [f"mbarrier_arrive({self.shared(barrier)});"]
-            case Arrive(barrier, 0, rank) if rank is not None:
-                return [f"mbarrier_arrive_at({self.shared(barrier)}, {number(rank)});"]
-            case Arrive(barrier, size):
-                return [f"mbarrier_expect({self.shared(barrier)}, {size});"]
-            case AwaitParity(barrier, parity):
-                return [f"mbarrier_wait({self.shared(barrier)}, {number(parity)});"]
-            case CopyBox():
-                return [self.copied_box(statement)]
             case StoreBox():
                 return [self.stored_box(statement), "tma_commit();"]
-            case WaitStores(pending):
-                return [f"tma_wait_read({pending});"]
+        return [self.line(statement)]
+
+    def line(self, statement: Statement) -> str:
+        """A statement that is one line."""
+        match statement:
+            case Store(buffer, at, value):
+                return self.store(self.buffers[buffer], at, value)
+            case Read(name, value):  # any number: it is tested before it is used as an index
+                return f"const long long {name} = {bare(self.value(value))};"
+            case Define(name, index):
+                return f"const {self.integer} {name} = {number(index)};"
+            case Alloc(buffer, at, first):
+                return self.declaration(buffer, at, first)
+            case Do(invoke):
+                given = {name: self.operand(operand) for name, operand in invoke.operands}
+                return f"{invoke.instruction.text.format(**given)};"
             case Take(name, counter, count):
-                return [f"const int {name} = take_semaphore({self.operand(counter)}, {count});"]
-            case Wait(pending):
-                return [f"cp_async_wait({pending});"]
+                return f"const int {name} = take_semaphore({self.operand(counter)}, {count});"
             case Comment(text):
-                return [f"/* {text} */"]
+                return f"/* {text} */"
+        return self.line_beside(statement)
+
+    def line_beside(self, statement: Statement) -> str:
+        """The line of a statement about copies that go on beside other work."""
+        match statement:
+            case Copy(target, source, count, conditions):
+                size, inside = WIDTH[self.buffers[target.buffer].dtype], " && ".join(map(test, conditions)) or "1"
+                return f"copy_async_{count * size}({self.operand(target)}, {self.operand(source)}, {inside});"
+            case Commit():
+                return "cp_async_commit();"
+            case Wait(pending):
+                return f"cp_async_wait({pending});"
+            case CopyBox():
+                return self.copied_box(statement)
+            case WaitStores(pending):
+                return f"tma_wait_read({pending});"
+            case PrefetchMap(array):
+                return f"prefetch_map(&{map_of(array)});"
+            case Open(barrier, arrivals):
+                return f"mbarrier_init({self.shared(barrier)}, {arrivals});"
+            case Arrive(barrier, 0, None):
+                return f"mbarrier_arrive({self.shared(barrier)});"
+            case Arrive(barrier, 0, rank) if rank is not None:
+                return f"mbarrier_arrive_at({self.shared(barrier)}, {number(rank)});"
+            case Arrive(barrier, size):
+                return f"mbarrier_expect({self.shared(barrier)}, {size});"
+            case AwaitParity(barrier, parity):
+                return f"mbarrier_wait({self.shared(barrier)}, {number(parity)});"
         raise TypeError(f"{type(statement).__name__} has no text in CUDA: a pass has to lower it")
 
     def loop(self, loop: For) -> list[str]:
