@@ -82,8 +82,9 @@ def _ahead(compiler: tuple[str, ...], kernel: str) -> tuple[str, ...]:
 def _intrinsics(compiler: tuple[str, ...]) -> Path:
     """A folder of this process with the header as a compiler with these flags has read it."""
     folder = Path(tempfile.mkdtemp(prefix="intrinsics-"))
-    read = [*compiler, "-x", "c-header", "-", "-o", f"{INTRINSICS}.gch"]
-    subprocess.run(read, cwd=folder, input=intrinsics(compiler), text=True, check=True, timeout=COMPILE_SECONDS)
+    (folder / "header.h").write_text(intrinsics(compiler))
+    read = [*compiler, "-x", "c-header", "header.h", "-o", f"{INTRINSICS}.gch"]
+    subprocess.run(read, cwd=folder, check=True, timeout=COMPILE_SECONDS)
     return folder
 
 

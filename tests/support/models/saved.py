@@ -89,14 +89,15 @@ def _precompile_header(folder: Path, make: list[str]) -> None:
     """Precompiles the header of intrinsics once for all kernels that `make` compiles with the same flags: most of the
     time of each.
     """
-    headers = folder / f"{INTRINSICS}.gch"  # gcc tries each file of such a folder
+    header, headers = folder / "intrinsics.h", folder / f"{INTRINSICS}.gch"  # gcc tries each file of such a folder
     headers.mkdir()
     shown = subprocess.run([*make, "--dry-run"], cwd=folder, capture_output=True, text=True, check=True).stdout
     # Lines such as `cc -O2 … -c kernel.c -o kernel.o`.
     compilers = {tuple(line.split()[:-4]) for line in shown.splitlines() if " -c " in line and " -m" in line}
     for number, compiler in enumerate(sorted(compilers)):
-        command = [*compiler, "-x", "c-header", "-", "-o", f"{headers.name}/{number}"]
-        subprocess.run(command, cwd=folder, input=intrinsics(compiler), text=True, check=True, timeout=SECONDS)
+        header.write_text(intrinsics(compiler))
+        command = [*compiler, "-x", "c-header", header.name, "-o", f"{headers.name}/{number}"]
+        subprocess.run(command, cwd=folder, check=True, timeout=SECONDS)
 
 
 # What the Makefile itself allows: functions of vectors that a kernel needs not.
