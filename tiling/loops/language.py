@@ -10,7 +10,7 @@ readers.
 #       for r in 0..3:
 #         if 0 <= h + r - 1 < 56:                            If, Inside
 #           for lane in 0..16, vector:                       For, of kind "vector"
-#             acc[0, 0, lane] = acc[0, 0, lane] + X[…] * W[…]      Store, Apply, Load
+#             acc[0, 0, lane] += X[…] * W[…]                 Store, Apply, Load
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ def bound_taps(kernel: Kernel) -> Kernel:
 
 
 def _bounded(body: Body) -> Body:
+    """The block with its tiles bounded, behind the names of the bounds."""
     found: list[Statement] = []
     bounds: dict[str, Index] = {}  # the bounds of all tiles in this block; several tiles are the branches of a λ
     for statement in body:
@@ -46,6 +47,7 @@ def _of_tile(tile: Block, bounds: dict[str, Index]) -> Block:
     counted = [name for name in (loop.name for loop in _loops(tile.body) if loop.kind == "serial")]
 
     def change(statement: Statement) -> Statement:
+        """A loop over taps with its bounds, if a test asks for this loop's variable alone of those in the tile."""
         if not isinstance(statement, For) or statement.kind != "serial" or counted.count(statement.name) > 1:
             return with_blocks(statement, lambda block: tuple(map(change, block)))
         for condition in dict.fromkeys(conditions_of(statement.body)):
@@ -85,6 +87,7 @@ def tap_bounds(loop: For, condition: Inside) -> tuple[Index, Index]:
 
 
 def _loops(body: Body) -> list[For]:
+    """Every loop in a block."""
     found = []
     for statement in body:
         if isinstance(statement, For):

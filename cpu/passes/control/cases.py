@@ -1,7 +1,7 @@
 """What a test of an index becomes where one of its variables has a value: another test, True, or False.
 
-cases(0 <= w + w_u - 1 < 12, "w", (0, 3, 6, 9), {"w_u": 0..3}) ->
-    w = 0: 1 <= w_u        w in 3, 6: True        w = 9: w_u < 3
+cases(0 <= w + w_u + s_u - 1 < 12, "w", (0, 3, 6, 9), {"w_u": 0..3, "s_u": 0..3}) ->
+    w = 0: w_u + s_u - 1 >= 0        w in 3, 6: True        w = 9: w_u + s_u - 1 < 3
 """
 
 from __future__ import annotations

@@ -48,6 +48,7 @@ class _Walk:
         return tuple([self.statement(statement, here) for statement in body])
 
     def statement(self, statement: Statement, here: _Ranges) -> Statement:
+        """A statement with its quotients moved. What it says of a variable goes to `here`."""
         statement = with_own_indices(statement, lambda index: from_zero(index, here) if _divides(index) else index)
         if isinstance(statement, Define):
             here[statement.name] = values_of(statement.index, here)

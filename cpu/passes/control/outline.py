@@ -76,6 +76,7 @@ class _Outliner:
         )
 
     def call(self, tile: Block) -> Call:
+        """The call in place of a tile, of its own function or of that of an earlier tile with equal code."""
         own, given = _defined(tile.body), [s for s in tile.body if isinstance(s, View)]
         body = tuple(s for s in tile.body if s not in given)
         moved, origins = _moved(body, own, dict((array, view) for view, array in self.views))
@@ -174,6 +175,7 @@ def _bounds(body: Body) -> list[str]:
 
 
 def _flags(body: Body) -> list[str]:
+    """The flags that a block asks for."""
     found: list[str] = []
     for statement in body:
         if isinstance(statement, If):

@@ -59,7 +59,7 @@ def _positions(loop: For, positions: Mapping[str, list[int]]) -> list[int]:
 
 
 def _tile(tile: Block, positions: Mapping[str, list[int]]) -> Body:
-    """The kinds of a tile, and the choice among them. Each step decides one test; its kinds then have one less.
+    """The kinds of a tile, and the choice among them. Each step decides one test, and the kinds have the others left.
 
     A test of the lane comes first.
     """

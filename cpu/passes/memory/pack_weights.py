@@ -50,6 +50,7 @@ class _Packer:
         return tuple(self.statement(statement, around) for statement in body)
 
     def statement(self, statement: Statement, around: tuple[For, ...]) -> Statement:
+        """A statement inside these loops that reads the packed copy."""
         if isinstance(statement, Store):
             return with_values(statement, lambda part: self.load(part, around) if _reads_weights(part) else None)
         if isinstance(statement, If) and _multiplies(statement.body):

@@ -58,6 +58,7 @@ def packing(before: Kernel, after: Kernel, groups: WeightGroups) -> Kernel:
 
 
 def _reads(body: Body, loops: tuple[For, ...] = (), tests: tuple[Inside, ...] = ()) -> Iterator[_Read]:
+    """Every weight that the products of a block read."""
     for statement in body:
         if isinstance(statement, Store):
             loads = [part for part in parts_of(statement.value) if isinstance(part, Load) and part.buffer == WEIGHTS]

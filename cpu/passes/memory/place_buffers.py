@@ -62,6 +62,7 @@ class _Places:
         return tuple(self.statement(statement, own, shared) for statement in body)
 
     def statement(self, statement: Statement, own: bool, shared: bool) -> Statement:
+        """A statement whose buffers have places. own, shared: as for `body`."""
         if isinstance(statement, Alloc) and _is_placed(statement.buffer, shared):
             buffer = statement.buffer
             seen = replace(buffer, memory="global") if buffer.memory == "stack" else buffer

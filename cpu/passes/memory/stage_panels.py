@@ -65,6 +65,7 @@ def stage_panels(kernel: Kernel, problem: Problem, plan: PanelPlan) -> Kernel:
 
 
 def _staged(body: Body, kernel: Kernel, problem: Problem, kept: bool) -> Body:
+    """The block with its stages packed. kept: the first task of a core packs the panel for all others."""
     found: list[Statement] = []
     for statement in body:
         if not isinstance(statement, StagedPart):
@@ -90,6 +91,7 @@ class _Stager:
         return self.body(self.stage.body, ())
 
     def body(self, body: Body, around: tuple[For, ...]) -> Body:
+        """A block inside these loops, with kinds of tiles in place of each tile."""
         found: list[Statement] = []
         for statement in body:
             if isinstance(statement, Block):

@@ -28,6 +28,7 @@ class _Joiner:
         self.narrow, self.lanes = narrow, lanes
 
     def body(self, body: Body) -> Body:
+        """The block with its stores joined."""
         found: list[Statement] = []
         at = 0
         while at < len(body):

@@ -81,6 +81,7 @@ def _prefetching(function: Function, move: Place, strides: Place) -> Function:
     number = count()
 
     def among(body: Body) -> Body:
+        """The block with each prefetch in front of the product whose turn it has."""
         found: list[Statement] = []
         for statement in body:
             if _read(statement, view) is None:

@@ -36,6 +36,7 @@ def prefetch_rows(kernel: Kernel, plans: tuple[Plan, ...]) -> Kernel:
 
 
 def _body(body: Body, plans: Iterator[Plan]) -> Body:
+    """The block with prefetches in its tiles. plans: those of the tiles that are still to come."""
     found: list[Statement] = []
     for statement in body:
         if isinstance(statement, (Block, If)):  # an If chooses between the kinds of one tile

@@ -14,7 +14,7 @@ Read in this order:
     bound_loops      ends loops where their results are no longer needed
     bound_windows    the middle of images without tests for their edges
     long_rows        which loops walk long rows of large arrays
-    repeat_steps     several steps of a product in an iteration
     skew_rows        a row is stored while the next one is computed
+    repeat_steps     several steps of a product in an iteration
     place_rows       where the arrays of a worker lie
 """

@@ -51,6 +51,7 @@ def _in_memory(statement: Statement, body: Body) -> Statement:
 
 
 def _bound(statement: Statement, threads: int, ranges: Mapping[str, Range], number: int) -> Body:
+    """A loop as one over workers, with its tasks inside; as it is where there is too little to share."""
     if not isinstance(statement, For):
         return (statement,)
     loops, innermost = chain(statement)

@@ -41,6 +41,7 @@ def bound_windows(kernel: Kernel) -> Kernel:
 
 
 def _cut(body: Body, ranges: Mapping[str, Range]) -> Body:
+    """The block with its innermost loops along images cut."""
     found: list[Statement] = []
     for statement in body:
         inside = with_blocks(statement, lambda block: _cut(block, ranges))
@@ -100,6 +101,7 @@ def _tests(body: Body) -> Iterator[Inside]:
 
 
 def _bounded(body: Body) -> Body:
+    """The block with its loops over taps bounded."""
     found: list[Statement] = []
     for statement in body:
         if isinstance(statement, For):

@@ -174,6 +174,7 @@ class Jammed:
         return Register(self.name(part.name)) if isinstance(part, Register) else None
 
     def named(self, statement: Statement) -> Statement:
+        """The statement with this copy's own names."""
         if isinstance(statement, Alloc):
             return Alloc(replace(statement.buffer, name=self.name(statement.buffer.name)))
         if isinstance(statement, Store):

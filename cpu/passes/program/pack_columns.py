@@ -61,6 +61,7 @@ class _Place:
 
 
 def _places(body: Body, loops: Loops) -> Iterator[_Place]:
+    """Every access of a block, with the loops around it."""
     for statement in body:
         if isinstance(statement, Store):
             yield _Place(statement.buffer, statement.at, loops, reads=False)
@@ -139,6 +140,8 @@ def _changed(body: Body, packed: Mapping[str, _Packed], loops: Loops) -> Body:
 
 
 def _moved(statement: Statement, packed: Mapping[str, _Packed], loops: Loops) -> Statement:
+    """The statement with the arrays as they are packed."""
+
     def value(part: Operand) -> Operand | None:
         if isinstance(part, Load) and part.buffer in packed:
             return Load(part.buffer, packed[part.buffer].at(part.at, loops))

@@ -32,6 +32,7 @@ def _body(body: Body) -> Body:
 
 
 def _loop(loop: For) -> For:
+    """A loop that does nothing but multiply is written out in part; in others the loops inside may be."""
     products = len(loop.body) if loop.kind == "serial" and all(map(_is_product, loop.body)) else 0
     if products < LEAST_PRODUCTS:
         return replace(loop, body=_body(loop.body))

@@ -36,6 +36,7 @@ def share_loops(kernel: Kernel) -> Kernel:
 
 
 def _shared(body: Body, outermost: bool = False) -> Body:
+    """The block with each loop joined to an earlier one where that is possible."""
     found: list[Statement] = []
     for statement in body:
         place = _partner(found, statement, outermost) if isinstance(statement, For) else None

@@ -53,6 +53,7 @@ def split_ranges(kernel: Kernel) -> Kernel:
 
 
 def _split(body: Body, ranges: Mapping[str, Range]) -> Body:
+    """The block with its loops cut where a choice changes. ranges: those of the loops' variables around it."""
     found: list[Statement] = []
     for statement in body:
         if not isinstance(statement, For):

@@ -34,6 +34,7 @@ def load_zero(kernel: Kernel, instructions: Instructions) -> Kernel:
 
 
 def _shared(body: Body, is_zero: Callable[[Operand], bool]) -> Body:
+    """The block with one load of zero in front of the first statement that needs it."""
     found: list[Statement] = []
     read = False
     for statement in body:

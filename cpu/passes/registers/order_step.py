@@ -81,6 +81,7 @@ class _Orderer:
         return replace(self.function, body=self.body(self.function.body))
 
     def body(self, body: Body) -> Body:
+        """The block with its steps ordered. Copies of vectors stand before the step that multiplies these."""
         found: list[Statement] = []
         copies: list[Invoke] = []
         for statement in body:

@@ -28,6 +28,7 @@ def promote_accumulators(kernel: Kernel, buffer: str = ACCUMULATORS) -> Kernel:
 
 
 def _promoted(body: Body, buffer: str) -> Body:
+    """A function's block with a register for each vector of a buffer."""
     found: list[Statement] = []
     for statement in _named(body, buffer):
         if isinstance(statement, Alloc):
@@ -43,6 +44,8 @@ def _names(buffer: Buffer) -> list[str]:
 
 
 def _named(body: Body, buffer: str) -> Body:
+    """The block in which the vectors of a buffer go by their names."""
+
     def register(operand: Operand) -> Operand | None:
         return Register(_name(operand)) if isinstance(operand, Load) and operand.buffer == buffer else None
 

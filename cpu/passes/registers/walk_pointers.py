@@ -68,6 +68,7 @@ def _body(body: Body, pointers: Mapping[str, _Pointer]) -> Body:
 
 
 def _loop(loop: For, pointers: Mapping[str, _Pointer]) -> For:
+    """A loop whose body begins with a pointer to what moves with the loop. pointers: those around it."""
     moving: dict[str, tuple[Index, ...]] = {}
     for place in places(loop.body):
         if place.buffer in pointers and any(index.coefficient(loop.name) for index in place.at):

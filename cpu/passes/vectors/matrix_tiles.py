@@ -123,6 +123,7 @@ class _Tiler:
     # --- the function -------------------------------------------------------------------------------------------------
 
     def whole(self) -> Function:
+        """The function, whose sums go to memory before its first store of an output."""
         tiles = tuple(Alloc(register) for register in self.shapes)
         in_memory = Alloc(replace(self.sums, memory="stack"))
         body = self.body(tuple(s for s in self.function.body if not isinstance(s, Alloc)))
@@ -132,6 +133,7 @@ class _Tiler:
         return replace(self.function, body=(in_memory, *tiles, *body))
 
     def body(self, body: Body) -> Body:
+        """The block with matrix instructions in place of its products, and of what their sums begin with."""
         found: list[Statement] = []
         for statement in body:
             store = _innermost(statement)

@@ -29,6 +29,7 @@ def share_sums(kernel: Kernel) -> Kernel:
 
 
 def _shared(body: Body) -> Body:
+    """The block with runs of sums that share parts."""
     found: list[Statement] = []
     run: list[tuple[Let, Terms]] = []
     for statement in body:

@@ -113,6 +113,7 @@ class _Transposer:
     outputs: frozenset[str]
 
     def body(self, body: Body) -> Body:
+        """The block with blocks in place of stores to the array, and of loads of it."""
         found: list[Statement] = []
         for statement in body:
             nest = _nest(statement)

@@ -84,6 +84,7 @@ class _Vectoriser:
     registers: frozenset[str]
 
     def body(self, body: Body) -> Body:
+        """The block without loops over lanes."""
         found: list[Statement] = []
         for statement in body:
             if isinstance(statement, For) and statement.kind == "vector":
@@ -180,6 +181,7 @@ class _Vectoriser:
         return self.floats(value) if self.is_sum(value) else self.epilogue(value, test)
 
     def load(self, load: Load, test: Inside | None) -> Value:
+        """The vector that a load in each lane is: a register, a broadcast, neighbours, or an exchange of these."""
         if load.buffer in self.registers:
             return load
         if exchange := exchange_of(load.at[-1]):

@@ -6,11 +6,12 @@ The loops follow the scheme: one `For` for each iteration that it names, also th
 S(output) stands. Nothing is packed, clipped or vectorised yet. Source of the nest: `tiling.loops.lowering.nest`.
 """
 
-#     R(m) S(c) T(k,60) U(m,10) V(n,16)        ->      for m in 0..100 by 10:
-#                                                        acc[10, 1, 16] in registers
-#                                                        for m_u in 0..10, unrolled:  …  acc[m_u, 0, lane] = 0
-#                                                        for k in 0..60:  …  acc[…] = acc[…] + X[m + m_u, k] * W[k, n]
-#                                                        for m_u in 0..10, unrolled:  …  Y[m + m_u, n] = acc[…]
+#     T(m,10) S(c) T(k,60) U(m,10) V(n,16)     ->      for m in 0..100 by 10:
+#                                                        tile 10mx16n:
+#                                                          acc[10, 1, 16] in registers
+#                                                          for m_u in 0..10, unrolled:  …  acc[m_u, 0, lane] = 0
+#                                                          for k in 0..60:  …  acc[…] += X[m + m_u, k] * W[k, lane]
+#                                                          for m_u in 0..10, unrolled:  …  Y[m + m_u, lane] = acc[…]
 #
 # Variables are positions: `h` runs over 0, 14, 28 …, and the loops over h outside it are h_1, h_2 … The loops inside
 # S(output), and the unrolled ones, h_u, count from 0.

@@ -70,6 +70,7 @@ def nest_of(scheme: Scheme) -> tuple[Node, ...]:
 
 
 def _nodes(scheme: Scheme, position: int, chosen: dict[str, int]) -> tuple[Node, ...]:
+    """The nodes of the specifiers from `position` on. chosen: the size of the branch of each λ around."""
     if position == len(scheme.specifiers):
         return (_register(scheme, position, chosen),)
     specifier = scheme.specifiers[position]
@@ -120,6 +121,7 @@ def _step(scheme: Scheme, position: int, chosen: dict[str, int], dim: str) -> in
 
 
 def _register(scheme: Scheme, position: int, chosen: dict[str, int]) -> RegisterTile:
+    """The tile of the specifiers from `position` on, which no loop is made of."""
     points = {dim: 1 for dim in scheme.extents}
     for s in scheme.specifiers[position:]:
         if isinstance(s, Unroll):

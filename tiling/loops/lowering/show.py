@@ -23,6 +23,7 @@ def _memory(scheme: Scheme, staged: Staged) -> str:
 
 
 def _lines(nodes: tuple[Node, ...], depth: int, scheme: Scheme) -> Iterator[str]:
+    """The lines of nodes inside so many others."""
     pad = "  " * depth
     for node in nodes:
         if isinstance(node, Loop):

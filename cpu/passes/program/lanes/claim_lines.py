@@ -49,6 +49,7 @@ class _Row:
 
 
 def _claimed(body: Body, outputs: Mapping[str, Buffer]) -> Body:
+    """The block, in which a loop over a row prefetches the lines that a later one stores."""
     found = [with_blocks(statement, lambda block: _claimed(block, outputs)) for statement in body]
     for number, later in enumerate(body):
         for row in _rows(later, outputs):

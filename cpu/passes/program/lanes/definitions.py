@@ -39,6 +39,7 @@ def defined(function: str, arguments: tuple[Value, ...], dtype: str) -> Value | 
 
 
 def _cast(wanted: str, value: Value, dtype: str) -> Value | None:
+    """A conversion by way of others; None where C has it."""
     if wanted == dtype:
         return value
     if wanted == "bool" and dtype in _NARROW:

@@ -181,6 +181,7 @@ class LoopAsLanes:
         return self.block(self.loop.body, lanes, copy)
 
     def block(self, body: Body, lanes: Index, copy: int) -> Body:
+        """A block of the loop's body for so many lanes, as for `vectors`."""
         found: list[Statement] = []
         for alike, run in groupby(body, lambda statement: isinstance(statement, (Store, Let, Read))):
             if alike:  # one loop over lanes, as a name lives until the end of its block

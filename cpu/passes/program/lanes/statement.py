@@ -70,6 +70,7 @@ class Lanes:
         self.loaded: dict[Load, Value] = {}
 
     def statement(self, statement: Statement) -> list[Statement]:
+        """A statement in vectors, behind those that its operands need."""
         if isinstance(statement, Store):
             last = self.store(statement)
         elif isinstance(statement, Let):
@@ -104,6 +105,7 @@ class Lanes:
     # --- stores
 
     def store(self, statement: Store) -> list[Statement]:
+        """A store of all used lanes: at once where their places lie side by side, else one by one."""
         buffer, value = self.names.buffers[statement.buffer], self.value(statement.value)
         if buffer.memory == "registers":
             if not (self.every or self.whole) and statement.buffer in self.names.summed:
@@ -189,6 +191,7 @@ class Lanes:
         return dtype_of(value, self.names.dtypes)
 
     def position(self, index: Index) -> Value:
+        """An index as a number of each lane."""
         start, step = index.replaced({"lane": ZERO}), self.step_of(index)
         if step is None:
             given, each = self.fresh("position"), variable("each")
@@ -271,6 +274,7 @@ class Lanes:
         return apart.offset if apart.is_constant else None
 
     def step_of(self, index: Index) -> int | None:
+        """How far an index moves from lane to lane; None where that varies."""
         if self.every:
             return 0
         if not self.names.moving.isdisjoint(index.names()):

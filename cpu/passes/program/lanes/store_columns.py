@@ -37,6 +37,7 @@ class _Storing:
     buffers: Mapping[str, Buffer]
 
     def body(self, body: Body) -> Body:
+        """The block with its copies of columns joined. Each is three statements."""
         found: list[Statement] = []
         rest = list(body)
         while rest:

@@ -49,6 +49,7 @@ def _summed(kernel: Kernel) -> frozenset[str]:
 
 
 def _body(body: Body, names: Names) -> Body:
+    """The block in vectors. Outside of loops over lanes a statement is the same for all lanes."""
     found: list[Statement] = []
     for statement in body:
         if isinstance(statement, For) and statement.kind == "vector":
