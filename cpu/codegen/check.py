@@ -8,6 +8,7 @@ from microkernels.tile.forms import Isa
 from microkernels.tile.isa import ISAS_OF
 from microkernels.tile.matrix import registers_of, runs_of
 from tiling.arrays.access import access_of
+from tiling.rewrite.copied_rows import summed_axis
 from tiling.rewrite.copies.panels import LARGEST_PANEL, panel_elements
 from tiling.rewrite.copies.strips import copies_flat_pixels, unsupported_reason
 from tiling.rewrite.dot_groups import numbers_per_lane, scheme_in_dot_groups, uses_matrix_instructions
@@ -76,23 +77,30 @@ def check(scheme: Scheme, isa: Isa) -> None:
 
 
 def _check_stage(scheme: Scheme, stage: Stage) -> None:
-    """A CPU stages three things: the output in registers, a panel of an x that is read in place, and strips of
-    flattened pixels.
+    """A CPU stages four things: the output in registers, a panel of an x that is read in place, strips of flattened
+    pixels, and all rows of an a that is (K,M).
     """
     problem, output = scheme.problem, scheme.problem.output.name
     strips = stage.tensor == problem.broadcast.name and copies_flat_pixels(scheme)
+    whole = stage.tensor == problem.broadcast.name and summed_axis(problem) is not None
     if (
         stage.tensor != output
         and not strips
+        and not whole
         and not (access_of(problem).weights_broadcast and stage.tensor == problem.vector.name)
     ):
         raise SchemeError(
             f"{stage}: on a CPU only the output is staged, in registers, and in panels the x of 1 x 1 convolutions of "
-            f"f32, stride 1 and layout nchw, and of padded images whose pixels are one dim hw; weights are packed ahead"
+            f"f32, stride 1 and layout nchw, and of padded images whose pixels are one dim hw, and an a of (K,M) in "
+            f"f32; weights are packed ahead"
         )
     if stage.depth != 1:
         raise SchemeError(f"{stage}: memory with several stages is a GPU's; use S({stage.tensor})")
     if stage.tensor == output:
+        return
+    if whole:
+        if scheme.specifiers[0] != stage:
+            raise SchemeError(f"{stage}: all of {stage.tensor} is copied first: put it outermost")
         return
     if strips:
         refused = unsupported_reason(scheme)

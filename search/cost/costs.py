@@ -43,6 +43,9 @@ class Costs:
     # On Sapphire Rapids that is 3.5 to 4 cycles a line of x, 2 to 9 a line of weights and 4 a line of y (952 schemes of
     # 24 layers in f32, least squares).
     not_prefetched: float = 0.5
+    # The same share of an x whose every step lies on another line, on its way to L1. No prefetcher follows such steps.
+    # Fitted to six products of an a that is (K,M) on a Zen 3 (docs/decisions/073).
+    stepped: float = 0.5
     # The same share of an x that comes from memory without a prefetch: each line is waited for, so more shows than its
     # transfer takes.
     from_memory: float = 3.0

@@ -42,6 +42,8 @@ from tiling.scheme.scheme import Scheme
 #               slower than `in_time` · L2), times (a share - `exposed`): `not_prefetched`, or `from_memory` of an x
 #               that lies beyond the last cache and is no vector. An output there adds nothing: no tile waits for its
 #               stores.
+#             + (what comes into L1 of an x whose every step is on another line, unless that is the slowest part), times
+#               (`stepped` - `exposed`)
 #             + `reshape` · (changes of tiles), for matrix instructions
 #
 # Overlap is not complete, so a share `exposed` of every other part shows; for matrix instructions it is `in_tiles`.
@@ -134,6 +136,7 @@ class Predictor:
         # choices gain by it where tiles store transposed: there neighbouring pixels share lines of y.
         self.outside_l1 = machine.caches[1].bandwidth if len(machine.caches) > 1 else machine.memory_bandwidth
         apart = self.access.lanewise or self.access.by_matrix or self.access.weights_broadcast
+        self._steps_lines = not apart and self._on_other_lines()
         self.scored_from_l2 = not apart and not self.access.transposed_output
         # peak FLOP/s = pipes · lanes · 2 · clock
         self._cycle = costs.pipes * machine.lanes * 2 / machine.peak
@@ -155,6 +158,9 @@ class Predictor:
         seconds = overlapped(core, movement, vectors, exposed) + left + start + others
         if self.access.by_matrix:
             seconds += self.costs.reshape * changes_of_tile(scheme) * share * self._cycle
+        if self._steps_lines and movement[0] < max(core, *movement):
+            stepped = movement[0] * traffic[0].of(self._names["x"]) / max(1, traffic[0].total)
+            seconds += (self.costs.stepped - exposed) * stepped
         late = self._late(traffic, movement, stream, max(core, *movement), exposed)
         if sum(late.values()) > NOTICED * seconds:
             plans = plan_prefetches(scheme, stream)
@@ -175,6 +181,11 @@ class Predictor:
             left,
             apart=others,
         )
+
+    def _on_other_lines(self) -> bool:
+        """Whether neighbouring terms of every sum lie on different lines of x."""
+        x, line = self.problem.broadcast, self.machine.caches[0].line // self.access.bytes_of(self.problem.broadcast)
+        return all(x.stride(dim) >= line for dim in self.problem.reductions if self.problem.extents[dim] > 1)
 
     def _whole(self, parts: tuple[Part, ...]) -> bool:
         """Whether every tile writes whole lines of the output. Every CPU first reads a line that is written in part."""

@@ -10,6 +10,7 @@ from search.space.space import Candidate
 from tiling.arrays.access import access_of
 from tiling.durations import microseconds
 from tiling.machine import Machine
+from tiling.rewrite.copied_rows import copies_rows, in_rows
 from tiling.rewrite.copies.strips import copies_flat_pixels, strip_of
 from tiling.rewrite.dot_groups import copies, dot_group_of, numbers_per_lane, padded_window, points_of
 from tiling.rewrite.parts import shared_sum
@@ -65,6 +66,8 @@ def _copied(chosen: Candidate) -> str:
         return f"{x} is copied first, {access.as_read.broadcast.indices[-1]} last"
     if not copies(chosen.scheme):
         return ""
+    if rows := in_rows(problem) if copies_rows(chosen.scheme) else None:
+        return f"{x} is copied first, {rows.broadcast.indices[-1]} last"
     dot = dot_group_of(chosen.scheme)
     assert dot  # narrow numbers are copied where they stand in groups
     zeros = dot.points > numbers_per_lane(problem) and padded_window(problem) and len(dot.dim) == 1

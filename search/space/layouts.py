@@ -1,7 +1,8 @@
 """The ways in which tiles may read x, each as a problem that the search looks at.
 
 Tiles read the rows of an image as they lie. Tiles of matrix instructions may also read flattened pixels
-(`tiling.arrays.flat_pixels`), and so may vectors of f32 where these are the pixels as they lie.
+(`tiling.arrays.flat_pixels`), and so may vectors of f32 where these are the pixels as they lie. Products may read a
+copy of an a that is (K,M).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from search.space.registers import WIDE
 from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import FOUR_TILES, PIXELS, flat_pixels_of, lies_flat, unsupported_reason
 from tiling.problem import Problem
+from tiling.rewrite.copied_rows import in_rows
 from tiling.rewrite.dot_groups import in_dot_groups, is_narrow, numbers_per_lane
 from tiling.scheme.specifiers import DotGroup
 
@@ -21,7 +23,9 @@ def layouts(problem: Problem, dot: DotGroup | None) -> tuple[Problem, ...]:
 
     Raises ProblemError as `in_dot_groups` does.
     """
-    return tuple(in_dot_groups(problem, dot, points) for points in (0, *_points(problem, dot)))
+    rows = in_rows(problem)
+    found = tuple(in_dot_groups(problem, dot, points) for points in (0, *_points(problem, dot)))
+    return found if rows is None else (*found, rows)
 
 
 def _points(problem: Problem, dot: DotGroup | None) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from search.space.registers import MOST_STEPS, MOST_VECTORS, RegisterTile, loope
 from search.space.space import trusted
 from tiling.machine import Machine
 from tiling.problem import Problem
+from tiling.rewrite.copied_rows import in_rows, with_rows
 from tiling.scheme.compose import Composition, compositions, divisors
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Lambda, Specifier, Stage, Tile
@@ -75,7 +76,8 @@ def _scheme(random: Random, problem: Problem, machine: Machine) -> Scheme:
     random.shuffle(outside)
     body = register_body(problem, machine.lanes, tile)
     scheme = Scheme(problem, canonical([*_composed_last(outside), Stage(problem.output.name), *inside, *body]))
-    staged = with_panels(scheme, machine.caches[-1].bytes)
+    copied = (with_rows(problem, scheme),) if in_rows(problem) else ()
+    staged = with_panels(scheme, machine.caches[-1].bytes) + copied
     return random.choice(staged) if staged and random.random() < 0.5 else scheme
 
 

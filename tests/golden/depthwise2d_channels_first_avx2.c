@@ -311,13 +311,15 @@ static void block1_5x8(const float *x, float *x_copy)
 /* X with the channels of each pixel side by side. */
 static __attribute__((noinline)) void copy_of_x(const float *restrict X, float *restrict x_copy, long thread, long threads)
 {
-    for (long image = 2 * thread / threads; image < (2 * thread + 2) / threads; ++image) {
+    for (long worker = 6 * thread / threads; worker < (6 * thread + 6) / threads; ++worker) {
+        const long image = worker / 3;
+        const long begin = 32 * (worker % 3);
         for (long block = 0; block < 4; ++block) {
-            for (long pixel = 0; pixel < 72; pixel += 8) {
+            for (long pixel = begin; pixel < (begin + 32 < 72 ? begin + 32 : 72); pixel += 8) {
                 block0_8x8(X + image * input_image + 8 * block * input_channel + pixel * input_pixel, x_copy + image * x_copy_image + pixel * x_copy_pixel + 8 * block * x_copy_word);
             }
         }
-        for (long pixel = 0; pixel < 72; pixel += 8) {
+        for (long pixel = begin; pixel < (begin + 32 < 72 ? begin + 32 : 72); pixel += 8) {
             block1_5x8(X + image * input_image + 32 * input_channel + pixel * input_pixel, x_copy + image * x_copy_image + pixel * x_copy_pixel + 32 * x_copy_word);
         }
     }

@@ -81,7 +81,7 @@ def access_of(problem: Problem) -> Access:
     element = max(LANE_BYTES, number * problem.dot_group) if problem.dot_group else number
     lanewise = problem.vector_dim in x.dims
     axis = _transposed_axis(problem, lanewise, element < LANE_BYTES)
-    as_read = problem if axis is None else _transposed(problem, axis)
+    as_read = problem if axis is None else with_axis_last(problem, axis)
     exchange = next((dim for dim in problem.reductions if lanewise and dim not in x.dims), None)
     dot = exchange if lanewise else _dot_dim(as_read)
     # x that is read by vectors keeps its narrow numbers in memory, although they fill lanes in registers.
@@ -117,8 +117,8 @@ def _transposed_axis(problem: Problem, lanewise: bool, narrow: bool) -> int | No
     return axes[0] if axes and axes[0] != len(x.indices) - 1 else None
 
 
-def _transposed(problem: Problem, channels: int) -> Problem:
-    """The problem of the copy of x whose channels (k of a product) come last."""
+def with_axis_last(problem: Problem, channels: int) -> Problem:
+    """The problem of the copy of x whose channels (k of a product), on this axis of x, come last."""
     x = problem.broadcast
     order = [axis for axis in range(len(x.shape)) if axis != channels] + [channels]
     copy = replace(x, indices=tuple(x.indices[axis] for axis in order), shape=tuple(x.shape[axis] for axis in order))

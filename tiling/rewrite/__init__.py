@@ -5,6 +5,7 @@ Read in this order:
     unvectorised   a scheme without V and M, as one for a CPU
     parts          a sum that cores share, as sums of its parts and their addition
     dot_groups     a problem of narrow numbers as one of dot groups
+    copied_rows    a product whose a is copied first, its sums along rows
     weight_groups  what a dot group of the weights holds, and how many numbers a packed copy has
     flattened      a convolution with its pixels as one dim
     grouped        convolutions of few channels per group: several groups in one vector

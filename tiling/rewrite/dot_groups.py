@@ -34,6 +34,7 @@ from tiling.arrays.access import access_of
 from tiling.arrays.flat_pixels import PIXELS, flat_pixels_of
 from tiling.dtypes.products import LANE_BYTES
 from tiling.problem import Problem
+from tiling.rewrite.copied_rows import copies_rows, in_rows, scheme_in_rows, with_rows
 from tiling.rewrite.flattened import flattened
 from tiling.rewrite.parts import scheme_in_parts
 from tiling.scheme.counts import dot_groups_of_window, groups_of, tap_and_channel
@@ -247,7 +248,7 @@ def uses_matrix_instructions(scheme: Scheme) -> bool:
 def copies(scheme: Scheme) -> bool:
     """Whether the scheme's kernel computes on a copy of x, which it makes first or strip by strip."""
     problem = scheme.problem
-    if access_of(problem).transposes_x:
+    if access_of(problem).transposes_x or copies_rows(scheme):
         return True
     dot = dot_group_of(scheme) if is_narrow(problem) else None
     if dot is None:
@@ -266,7 +267,7 @@ def scheme_in_dot_groups(scheme: Scheme) -> Scheme:
     points = points_of(scheme)
     if not is_narrow(problem) and not points:
         access = access_of(problem)
-        return Scheme(access.as_read, scheme.specifiers) if access.transposes_x else scheme
+        return Scheme(access.as_read, scheme.specifiers) if access.transposes_x else scheme_in_rows(scheme)
     dot = dot_group_of(scheme) if is_narrow(problem) else None
     dims = dot.dim if dot else ""
     loops: Specifiers = tuple(s for s in scheme.specifiers if not isinstance(s, DotGroup))
@@ -286,6 +287,8 @@ def scheme_from_dot_groups(problem: Problem, scheme: Scheme, dot: DotGroup | Non
     if not is_narrow(problem):
         if scheme.problem.flat_pixels:
             return Scheme(problem, _renamed(scheme.specifiers, PIXELS[-1], PIXELS))
+        if scheme.problem == in_rows(problem):
+            return with_rows(problem, scheme)
         return Scheme(problem, scheme.specifiers) if access_of(problem).transposes_x else scheme
     if dot is None:
         if not dot_group_dims(problem):

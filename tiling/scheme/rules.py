@@ -252,7 +252,8 @@ def _check_order(problem: Problem, specifiers: Specifiers) -> None:
                         )
         if isinstance(s, Tile) and s.worker == "core" and position:
             before = specifiers[position - 1]
-            if not (isinstance(before, Tile) and before.worker == "core"):
+            first = position == 1 and before == Stage(problem.broadcast.name)  # an x that is copied first
+            if not first and not (isinstance(before, Tile) and before.worker == "core"):
                 raise SchemeError(
                     f"{s}: core loops stand outermost, together, but this one follows {before}: put it first"
                 )

@@ -28,6 +28,7 @@ CASES = {
     "a row": (ROW, "T(k,8)@core R(n) S(c) T(k,12) V(n,{v})"),
     "a row, outputs shared too": (ROW, "T(k,4)@core T(n,{n})@core S(c) T(k,8) U(k,3) V(n,{v})"),
     "transposed operands": (TRANSPOSED, "T(k,3)@core R(n) S(c) T(k,8) U(m,5) V(n,{v})"),
+    "a transposed and copied": (TRANSPOSED, "S(a) T(k,3)@core R(n) S(c) T(k,8) U(m,5) V(n,{v})"),
     "one part of one product": (TRANSPOSED, "T(k,24)@core R(n) S(c) U(m,5) V(n,{v})"),
     "few outputs of many channels": (LAST, "T(c,6)@core R(k) S(y) T(c,8) V(k,{v})"),
     "padding, a last vector": (IMAGE, "T(h,7)@core T(c,3)@core R(n) R(k) S(y) T(r,3) T(s,3) T(c,4) U(w,5) V(k,{v})"),

@@ -110,6 +110,11 @@ CASES = {
     "groups side by side, everything odd": (ODD_PAIRS, "R(k) R(h) T(w,2) S(y) T(s,3) U(c,2) U(r,2) U(w,5) V(k,{v})"),
     "matrix product": (PRODUCT, "L(m, 1x5 + 3x6) R(n) S(c) T(k,19) U(m,λ) V(n,{v})"),
     "matrix product, both transposed": (TRANSPOSED, "L(m, 1x5 + 3x6) R(n) S(c) T(k,19) U(m,λ) V(n,{v})"),
+    "matrix product, both transposed, a copied": (TRANSPOSED, "S(a) L(m, 1x5 + 3x6) R(n) S(c) T(k,19) U(m,λ) V(n,{v})"),
+    "matrix products in a batch, a copied, for cores": (
+        BATCHED,
+        "S(a) T(l,3)@core T(m,2) R(n) S(c) T(k,10) U(m,4) V(n,{v})",
+    ),
     "matrix products in a batch": (BATCHED, "T(l,3) T(m,2) R(n) S(c) T(k,10) U(m,4) V(n,{v})"),
     "matrix products in a batch, for cores": (BATCHED, "T(l,3)@core T(k,2) T(m,2) R(n) S(c) T(k,5) U(m,4) V(n,{v})"),
     "matrix product, k unrolled": (matmul(m=24, n=50, k=18), "T(m,4) R(n) S(c) T(k,9) U(k,2) U(m,6) V(n,{v})"),

@@ -1,7 +1,7 @@
 """The plan of the copy of x that a kernel makes, as data. `lower.py` and the pass `stage_strips` write it as loops,
 the cost model prices it.
 
-    transposed  tiles read vectors or words of channels, which lie apart in x
+    transposed  tiles read vectors, words or rows of channels, which lie apart in x
     points      flattened pixels, with zeros between the rows; `strips` are the same, copied strip by strip
     window      for each column of y the whole row of its window, taps and channels in one run of words
     overlap     rows with zeros on both sides, pixels filled up to whole words, so that a window's row is a block
@@ -18,6 +18,7 @@ from math import prod
 from tiling.arrays.access import access_of
 from tiling.loops.language import LINE
 from tiling.problem import Problem
+from tiling.rewrite.copied_rows import copies_rows
 from tiling.rewrite.copies.strips import as_cached, strip_of
 from tiling.rewrite.dot_groups import (
     copies,
@@ -65,7 +66,7 @@ def plan_copy(scheme: Scheme) -> CopyPlan | None:
 def _kind(scheme: Scheme, dots: Problem) -> str:
     """The kind of a copy that every call makes."""
     problem, flat = scheme.problem, dots.flat_pixels
-    if access_of(problem).transposes_x:
+    if access_of(problem).transposes_x or copies_rows(scheme):
         return TRANSPOSED
     if flat and flat.padded:
         return STRIPS if strip_of(scheme) else POINTS

@@ -28,8 +28,23 @@ from tiling.dtypes.products import LANE_BYTES, OPERAND_DTYPES, word_of
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.kernel import Kernel
-from tiling.loops.language import Alloc, Apply, Block, Body, For, If, Inside, Load, Number, Statement, Store, Value
+from tiling.loops.language import (
+    LINE,
+    Alloc,
+    Apply,
+    Block,
+    Body,
+    For,
+    If,
+    Inside,
+    Load,
+    Number,
+    Statement,
+    Store,
+    Value,
+)
 from tiling.problem import Problem
+from tiling.rewrite.copied_rows import summed_axis
 from tiling.rewrite.copies.im2col import COPY
 from tiling.rewrite.dot_groups import numbers_per_lane, padded_window
 from tiling.tensor import Window
@@ -40,14 +55,20 @@ _WORD = "word"  # counts them
 # read one after the other, and hardware prefetchers follow. The lines written hold all channels side by side: they are
 # still in L2 for the next channels.
 RUN = 16
+# The same where a block fills a part of a line. Each line is written again for the next channels, so that L1 should
+# still hold the lines of a run. On a Zen 3 with AVX2 a copy of 768 x 512 takes 153 µs by runs of 128 pixels, 73 by 32
+# (docs/decisions/073).
+RUN_OF_PARTS = 4
 
 
 def lower_transposed(problem: Problem, dots: Problem, lanes: int) -> Kernel:
-    """The loops that transpose x for a kernel of `problem`, whose tiles read it so (`Access.transposes_x`).
+    """The loops that transpose x for a kernel of `problem`: its tiles read it so (`Access.transposes_x`), or the scheme
+    copies its rows (`copied_rows`).
 
     dots: the problem in dot groups. lanes: 32-bit lanes of a vector.
     """
-    axis, access = access_of(problem).transposed_axis, access_of(dots)
+    needed, access = access_of(problem).transposed_axis, access_of(dots)
+    axis = summed_axis(problem) if needed is None else needed
     assert axis is not None
     x, numbers = problem.broadcast, numbers_per_lane(problem)
     groups = prod(problem.extents[d] for d in problem.looped_dims if x.indices[axis].coefficient(d))
@@ -237,7 +258,8 @@ class _Flat(_Copy):
     @property
     def run(self) -> int:
         """Pixels of a run."""
-        return min(RUN, -(-self.shape.pixels // self.shape.lanes)) * self.shape.lanes
+        whole = self.shape.words * LANE_BYTES >= LINE
+        return min(RUN if whole else RUN_OF_PARTS, -(-self.shape.pixels // self.shape.lanes)) * self.shape.lanes
 
     @property
     def exact(self) -> bool:
