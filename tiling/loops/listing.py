@@ -55,7 +55,6 @@ from tiling.loops.machines import (
     Cursors,
     Fence,
     Open,
-    PrefetchMap,
     Shape,
     StoreBox,
     Take,
@@ -259,8 +258,6 @@ def _of_memory(statement: Statement) -> str:
             return f"store a {'swizzled ' * swizzled}box of {' x '.join(map(str, extents))} to {' from '.join(places)}"
         case WaitStores(pending):
             return f"wait until {pending or 'no'} boxes are still to be read"
-        case PrefetchMap(array):
-            return f"prefetch the map of {array}"
         case Open(barrier, arrivals):
             return f"open {operand_text(barrier)} for {arrivals} arrivals"
         case Arrive(barrier, 0, rank):

@@ -148,13 +148,6 @@ class WaitStores(OfMachine):
 
 
 @dataclass(frozen=True, slots=True)
-class PrefetchMap(OfMachine):
-    """Lets the copy engine fetch the map of an array, which says how the array lies. It computes nothing."""
-
-    array: str
-
-
-@dataclass(frozen=True, slots=True)
 class Open(OfMachine):
     """Makes an mbarrier. A phase of it ends after `arrivals` arrivals, once all expected bytes have come."""
 

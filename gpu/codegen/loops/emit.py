@@ -11,7 +11,7 @@ from gpu.codegen.loops.functions import STORED
 from gpu.codegen.loops.launches import Launch, ProgramText
 from gpu.codegen.loops.maps import boxed
 from gpu.codegen.loops.names import with_cuda_names
-from gpu.codegen.loops.print import GpuPrinter, map_of
+from gpu.codegen.loops.print import GpuPrinter
 from gpu.passes.facts.reading import elements, touched
 from gpu.passes.facts.workers import (
     BLOCK,
@@ -26,6 +26,7 @@ from gpu.passes.facts.workers import (
     threads_of,
 )
 from gpu.passes.memory.allocate_shared import shared_bytes
+from gpu.passes.memory.prefetch_maps import map_of
 from gpu.passes.order import program_forms
 from gpu.passes.values.guard_gathers import REPORT
 from tiling.loops.buffer import Buffer

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from gpu.codegen.loops.functions import STORED, VALUE, applied, bare, literal
 from gpu.passes.facts.reading import WIDTH, flat
 from gpu.passes.facts.workers import MEMBER, WARP, WORKERS
+from gpu.passes.memory.prefetch_maps import map_of
 from tiling.loops.buffer import Buffer
 from tiling.loops.c_text import number, test
 from tiling.loops.facts.values import dtype_of, telling
@@ -49,7 +50,6 @@ from tiling.loops.machines import (
     Copy,
     CopyBox,
     Open,
-    PrefetchMap,
     StoreBox,
     Take,
     Wait,
@@ -127,8 +127,6 @@ class GpuPrinter:
                 return self.copied_box(statement)
             case WaitStores(pending):
                 return f"tma_wait_read({pending});"
-            case PrefetchMap(array):
-                return f"prefetch_map(&{map_of(array)});"
             case Open(barrier, arrivals):
                 return f"mbarrier_init({self.shared(barrier)}, {arrivals});"
             case Arrive(barrier, 0, None):
@@ -256,11 +254,6 @@ class GpuPrinter:
     def own(self, buffer: Buffer, at: tuple[Index, ...]) -> list[Index]:
         """The index of an element among the elements of a buffer that one thread has."""
         return [i for i, extent, axis in zip(at, buffer.shape, buffer.axes) if axis not in WORKERS and extent > 1]
-
-
-def map_of(array: str) -> str:
-    """The name of an array's tensor map."""
-    return f"{array}_map"
 
 
 def _own(buffer: Buffer) -> tuple[int, ...]:

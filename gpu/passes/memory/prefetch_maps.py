@@ -5,9 +5,9 @@
       …
     ->
     for thread in 0..1, thread:
-      prefetch the map of X
-      prefetch the map of W
-      prefetch the map of Y
+      prefetch_map(X)
+      prefetch_map(W)
+      prefetch_map(Y)
       open full for 1 arrivals
       …
 
@@ -20,10 +20,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu.passes.facts.workers import with_launches
+from tiling.loops.buffer import Buffer
+from tiling.loops.index import ZERO
 from tiling.loops.kernel import Kernel
-from tiling.loops.language import Body, For, Statement
-from tiling.loops.machines import CopyBox, Open, PrefetchMap, StoreBox
+from tiling.loops.language import Address, Body, Do, For, Instruction, Invoke, Statement
+from tiling.loops.machines import CopyBox, Open, StoreBox
 from tiling.loops.walk import walk, with_blocks
+
+
+def map_of(array: str) -> str:
+    """The name of an array's tensor map."""
+    return f"{array}_map"
+
+
+PREFETCH = Instruction("prefetch_map", f"prefetch_map(&{map_of('{array}')})", ())
 
 
 def prefetch_maps(kernel: Kernel) -> Kernel:
@@ -31,11 +41,15 @@ def prefetch_maps(kernel: Kernel) -> Kernel:
 
     def changed(launch: For) -> For:
         boxes = [s for s in walk(launch.body) if isinstance(s, (CopyBox, StoreBox))]
-        names = dict.fromkeys(s.source.buffer if isinstance(s, CopyBox) else s.target.buffer for s in boxes)
-        fetched = tuple(map(PrefetchMap, sorted(names, key=[b.name for b in kernel.arrays].index)))
+        names = {s.source.buffer if isinstance(s, CopyBox) else s.target.buffer for s in boxes}
+        fetched = tuple(_prefetch(array) for array in kernel.arrays if array.name in names)
         return replace(launch, body=_before_opening(launch.body, fetched))
 
     return with_launches(kernel, changed)
+
+
+def _prefetch(array: Buffer) -> Do:
+    return Do(Invoke(PREFETCH, (("array", Address(array.name, (ZERO,) * len(array.shape))),)))
 
 
 def _before_opening(body: Body, fetched: Body) -> Body:

@@ -20,7 +20,6 @@ from tiling.loops.machines import (
     CopyBox,
     Cursors,
     Open,
-    PrefetchMap,
     StoreBox,
     Wait,
     WaitStores,
@@ -195,10 +194,6 @@ def _advance(statement: Advance, scope: Scope) -> None:
     scope.prefetches.advance(statement.cursor)
 
 
-def _prefetch_map(statement: PrefetchMap, scope: Scope) -> None:
-    scope.arrays[statement.array]  # there is such an array
-
-
 def _place(address: Address, scope: Scope) -> Array:
     """An array seen from a place in it."""
     return scope.arrays[address.buffer].moved(address.buffer, scope.at(address.at))
@@ -207,6 +202,6 @@ def _place(address: Address, scope: Scope) -> Array:
 ASYNCHRONOUS: dict[type, Callable[..., None]] = {
     **{Copy: _copy, Commit: _commit, Wait: _wait, CopyBox: _copy_box},
     **{StoreBox: _store_box, WaitStores: _wait_stores},
-    **{PrefetchMap: _prefetch_map, Open: _open, Arrive: _arrive, Await: _await, AwaitParity: _await_parity},
+    **{Open: _open, Arrive: _arrive, Await: _await, AwaitParity: _await_parity},
     **{Prefetch: _prefetch, Cursors: _cursors, Aim: _aim, Advance: _advance},
 }
