@@ -17,6 +17,7 @@ from microkernels.tile.isa import EVERY_ISA, ISAS
 from search.commands.passes import PACKING
 from search.matmul import main as matmul_command
 from tests.support.search.searching import PROBLEM, SCHEME, SHAPE, conv
+from tiling.dtypes.products import DTYPE_BYTES, LANE_BYTES
 from tiling.loops.passes import LOWER, names
 from tiling.text.notation import parse
 
@@ -96,9 +97,10 @@ def bare(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("isa", [isa for isa in EVERY_ISA if isa != "portable"])
 def test_an_instruction_set_that_this_cpu_does_not_run(isa, bare, capsys):
-    dtype, narrow = EVERY_ISA[isa].dtype, {"f32": "", "bf16": "D(c,2) ", "int8": "D(c,4) "}
-    groups = {"f32": 8, "bf16": 4, "int8": 2}[dtype]
-    scheme = f"R(k) T(h,12) T(w,3) S(y) T(r,3) T(s,3) T(c,{groups}) U(w,4) {narrow[dtype]}V(k,{EVERY_ISA[isa].lanes})"
+    dtype, lanes = EVERY_ISA[isa].dtype, EVERY_ISA[isa].lanes
+    numbers = LANE_BYTES // DTYPE_BYTES[dtype]
+    group = f"D(c,{numbers}) " if numbers > 1 else ""
+    scheme = f"R(k) T(h,12) T(w,3) S(y) T(r,3) T(s,3) T(c,{8 // numbers}) U(w,4) {group}V(k,{lanes})"
     given = ["--shape", SHAPE, "--dtype", dtype, "--isa", isa]
     for chosen in ([], ["--scheme", scheme]):
         assert conv(*given, *chosen, "--show-passes") == 0
