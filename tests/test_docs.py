@@ -210,6 +210,14 @@ def test_the_guide_has_every_option(command):
     assert len(options) > 15 and not [option for option in sorted(options) if f"`{option}" not in guide]
 
 
+def test_the_guide_has_every_study():
+    """Each command of `bench/`; `ahead` is the earlier name of one."""
+    studies = {path.stem for path in (ROOT / "bench").glob("*.py")} - {"__init__", "__main__", "command", "ahead"}
+    guide = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"python -m bench\.(\w+)", guide))
+    assert len(studies) > 10 and studies == named
+
+
 def test_tests_that_pages_name_are_there():
     """`test_threads.py`, a whole name of a test, or a part of one such as `…the_ranking_goes_on…`."""
     written = [path for path in SOURCES if path.is_relative_to(ROOT / "tests")]
