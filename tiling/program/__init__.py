@@ -12,7 +12,9 @@ Read in this order:
     bounds       between which bounds indices lie, and how far they reach
     checks       checks every index
     infer        extents, shapes and dtypes of a program
-    operators    the operators of networks, each a program
+    operator_row  a row of the table of operators
+    image_operators  the operators of images
+    operators    all operators of networks, each a program
     anchors/     sums of products that the search tiles
     rewrite/     equal programs that are faster to compute
     lowering/    a program as plain loops
