@@ -19,7 +19,7 @@ from tests.support.gpu.compiling import needs_nvrtc, ptx_of
 from tests.support.gpu.schemes import on_twin, scheme_of, survives, unnoticed
 from tests.support.gpu.staged_once import EPILOGUE, conflicts, staged_once
 from tiling.epilogue import fused
-from tiling.loops.meaning.functions import to_tf32
+from tiling.loops.meaning.narrow import to_tf32
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse

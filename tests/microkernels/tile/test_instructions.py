@@ -24,8 +24,8 @@ from tiling.loops.index import LANE, ZERO, constant
 from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Do, Immediate, Invoke, Load, Mask, Number, Store
-from tiling.loops.meaning.functions import fma
 from tiling.loops.meaning.memory import NUMPY
+from tiling.loops.meaning.narrow import fma
 
 ROWS = [
     pytest.param("portable"),

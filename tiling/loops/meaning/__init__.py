@@ -2,6 +2,7 @@
 
 Read in this order:
 
+    narrow        what the functions of narrow numbers mean
     functions     what the functions of values mean
     workers       who is at work, and who has waited for whom
     histories     who has touched which byte, and whether it is over
