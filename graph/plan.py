@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cpu.runtime.machine.host import host
-from graph.calls.compiled import RECORD, CompiledModel
+from graph.calls.compiled import CompiledModel
 from graph.calls.open_model import OpenModel, axes_of, is_open
+from graph.calls.saved_folder import RECORD
 from graph.layout_trials import faster_layouts
 from graph.layouts.choice import channels_last, priced
 from graph.layouts.costs import Costs

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from cpu.runtime.processes.worker import Worker
-from graph.calls.compiled import placed
+from graph.calls.saved_folder import placed
 
 # Turns of a comparison: as many as take so many seconds, within these limits.
 LEAST_TURNS, MOST_TURNS, COMPARING = 5, 15, 4.0

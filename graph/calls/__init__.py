@@ -3,7 +3,8 @@
 Read in this order:
 
     arguments      the arrays of a call: in order, with the wanted dtypes and shapes
-    compiled       a compiled model, and the folder that it is saved in
+    saved_folder   the folder that a compiled model is saved in
+    compiled       a compiled model
     open_model     a model with open dims: compiled for each call's shapes, once
     random_inputs  random inputs of a compiled model
     turns          times models in turns in one process, step by step

@@ -1,17 +1,14 @@
-"""A compiled model as a function of NumPy arrays, and the folder that it is saved in."""
+"""A compiled model as a function of NumPy arrays."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
-import hashlib
 import json
 import os
-import tempfile
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +18,12 @@ import numpy as np
 from cpu.runtime.compiler.loading import load_bytes
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.plural import plural
-from cpu.runtime.saved_files import content, of_others, regular
+from cpu.runtime.saved_files import content, of_others
 from graph.calls.arguments import Argument, address, as_array, checked, given_arrays, is_copied, writable
+from graph.calls.saved_folder import RECORD, alone, folder_of, mapped, placed, seal
 from graph.model.errors import ModelError
 from tilewright_entry import TilewrightWarning
 
-RECORD = "model.json"
 _OUTSIDE = "an index that the model reads from an array lies outside of the array that it indexes"
 _PAGE = 4096  # the alignment of weights, mapped or read
 
@@ -233,14 +230,14 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
 
     A saved model is a program: load only what you trust. Warns where others may have written the folder.
     """
-    path = _folder(folder, "holds no saved model")
+    path = folder_of(folder, "holds no saved model")
     try:
-        with _alone(path):
+        with alone(path):
             whole = content(path / RECORD)
             record = json.loads(whole)
             name = record["name"]
             files = {file: content(path / file) for file in (*record["files"], f"{name}.so")} | {RECORD: whole}
-            weights = _mapped(path / f"{name}.bin") if record["weight_bytes"] else _page_aligned(0)
+            weights = mapped(path / f"{name}.bin") if record["weight_bytes"] else _page_aligned(0)
     except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
         why = f"{Path(error.filename or '').name}: {error.strerror}" if isinstance(error, OSError) else str(error)
         if isinstance(error, json.JSONDecodeError):
@@ -262,63 +259,12 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
         raise ModelError(f"{path} holds a damaged model: save it again ({error})") from None
 
 
-def _mapped(path: Path) -> np.ndarray:
-    """The bytes of a file, read as they are needed."""
-    with regular(path) as file:
-        return np.memmap(file, np.uint8, "r")
-
-
 def _instead(folder: str | os.PathLike[str]) -> str:
     """What to do where the folder holds a kernel, whose record names the function and its problem."""
     with contextlib.suppress(OSError, ValueError, TypeError):
         if any(Path(folder).glob("*_example.c")):
             return ", but a kernel: load_kernel of the package search loads it"
     return ""
-
-
-def seal(record: Mapping[str, Any]) -> str:
-    """A digest of a record. A damaged record could make a call write anywhere."""
-    told = json.dumps({key: value for key, value in record.items() if key != "sha256"}, sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()
-
-
-def _folder(place: object, why: str) -> Path:
-    """A folder that a user names. why: what cannot be done where none can have that name. Raises ModelError."""
-    name = os.fspath(place) if isinstance(place, (str, os.PathLike)) else None
-    if not isinstance(name, str):
-        raise ModelError(f"{place!r:.60} is not the name of a folder")
-    if not name or "\0" in name:
-        raise ModelError(f"{name!r:.60} {why}: no folder has such a name; give . for the current folder")
-    return Path(name)
-
-
-def placed(place: str | os.PathLike[str], files: Mapping[str, bytes | memoryview]) -> tuple[Path, ...]:
-    """Writes a model's files, all or none. A run that is killed meanwhile leaves no record. Raises ModelError."""
-    folder = _folder(place, "cannot be written")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".saving-", dir=folder) as private:
-            for name, content in files.items():
-                (Path(private) / name).write_bytes(content)
-            with _alone(folder, writes=True):
-                (folder / RECORD).unlink(missing_ok=True)
-                for name in sorted(files, key=lambda name: name == RECORD):
-                    os.replace(Path(private) / name, folder / name)
-    except (OSError, TypeError, ValueError) as error:
-        raise ModelError(f"{place} cannot be written: {getattr(error, 'strerror', None) or error}") from None
-    return tuple(folder / name for name in files)
-
-
-@contextlib.contextmanager
-def _alone(folder: Path, writes: bool = False) -> Iterator[None]:
-    """Keeps other processes from placing files in a folder, where the file system has locks."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX if writes else fcntl.LOCK_SH)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _page_aligned(size: int) -> np.ndarray:

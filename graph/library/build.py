@@ -18,7 +18,8 @@ import numpy as np
 from cpu.runtime.compiler.loading import load_bytes
 from cpu.runtime.compiler.toolchain import compile_shared, find_compiler
 from cpu.runtime.numbers import ELEMENTS, in_memory
-from graph.calls.compiled import RECORD, Explained, seal
+from graph.calls.compiled import Explained
+from graph.calls.saved_folder import RECORD, seal
 from graph.library.kernels import Kernel, Work, object_of
 from graph.library.places import bytes_of
 from graph.library.text import Library, is_used
