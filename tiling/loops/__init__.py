@@ -10,6 +10,7 @@ Read in this order:
     c_text       indices and conditions as text of C and CUDA
     walk         the statements of a kernel, one after the other
     rewrite      the changes that passes share
+    conditions   the conditions of a block, and changes of them
     quotients    quotients of numbers that are never negative
     passes       what a pass is, and a kernel after each of a list
     facts/       what passes and printers ask of loops

@@ -12,7 +12,6 @@ from tiling.loops.language import (
     Address,
     Alloc,
     Apply,
-    Block,
     Body,
     Call,
     Choose,
@@ -38,12 +37,11 @@ from tiling.loops.language import (
     Statement,
     Store,
     Stride,
-    Team,
     Value,
     View,
 )
 from tiling.loops.machines import Aim, Arrive, Await, AwaitParity, Copy, CopyBox, Open, StoreBox, Take
-from tiling.loops.walk import inside, walk, with_blocks
+from tiling.loops.walk import walk, with_blocks
 
 Kind = TypeVar("Kind", bound=Operand)  # an address stays an address, a value becomes another value
 Node = TypeVar("Node")
@@ -248,46 +246,6 @@ def _condition(condition: Condition, change: ChangeIndex) -> Condition:
 def substituted(body: Body, by: Mapping[str, Index]) -> Body:
     """The block with indices in place of variables. No loop inside may have a variable of these names."""
     return tuple(with_indices(statement, lambda index: index.replaced(by)) for statement in body)
-
-
-def with_condition(body: Body, condition: Condition, by: Condition | bool) -> Body:
-    """The block with one condition replaced, wherever it stands."""
-    return with_conditions(body, lambda each: by if each == condition else each)
-
-
-def with_conditions(body: Body, change: Callable[[Condition], Condition | bool]) -> Body:
-    """The block with each condition of an `If` replaced. An `If` whose conditions are known gives way to its branch."""
-    found: list[Statement] = []
-    for statement in body:
-        statement = with_blocks(statement, lambda block: with_conditions(block, change))
-        if isinstance(statement, If):
-            left, chosen = open_conditions(statement, change)
-            found += [If(left, chosen, statement.otherwise)] if left else chosen
-        elif not is_idle(statement):
-            found.append(statement)
-    return tuple(found)
-
-
-def open_conditions(choice: If, change: Callable[[Condition], Condition | bool]) -> tuple[tuple[Condition, ...], Body]:
-    """The conditions of a choice that `change` leaves open, and the block that runs where they hold."""
-    changed = [change(condition) for condition in choice.conditions]
-    if not all(changed):
-        return (), choice.otherwise
-    return tuple([condition for condition in changed if not isinstance(condition, bool)]), choice.body
-
-
-def is_idle(statement: Statement) -> bool:
-    """Whether a statement is a loop or a block with nothing left to do."""
-    return isinstance(statement, (For, Block, StagedPart, Team)) and not statement.body
-
-
-def conditions_of(body: Body) -> Iterator[Inside]:
-    """Every condition on an index in a block, in the order of the text."""
-    for statement in body:
-        if isinstance(statement, If):
-            yield from (condition for condition in statement.conditions if isinstance(condition, Inside))
-        for block in inside(statement):
-            yield from conditions_of(block)
 
 
 def places(body: Body) -> Iterator[Load | Address | Store]:

@@ -26,11 +26,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from cpu.passes.control.unroll import decided
+from tiling.loops.conditions import conditions_of, with_conditions
 from tiling.loops.index import ZERO, Index, Part, applied, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Block, Body, Condition, Define, For, If, Inside, Statement, Store
 from tiling.loops.lowering.nest import counter
-from tiling.loops.rewrite import conditions_of, with_conditions, with_indices
+from tiling.loops.rewrite import with_indices
 from tiling.loops.walk import walk, with_blocks
 from tiling.problem import Problem
 from tiling.tensor import FlatPixels

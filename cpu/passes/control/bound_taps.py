@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tiling.loops.conditions import conditions_of, with_condition
 from tiling.loops.index import Index, applied, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Block, Body, Define, For, Inside, Statement
-from tiling.loops.rewrite import conditions_of, with_condition
 from tiling.loops.walk import inside, with_blocks
 
 

@@ -22,10 +22,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from cpu.passes.control.cases import cases, values_in
+from tiling.loops.conditions import conditions_of, with_condition
 from tiling.loops.index import constant
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Block, Body, For, Statement
-from tiling.loops.rewrite import conditions_of, with_condition
 from tiling.loops.walk import with_blocks
 
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from tiling.loops.conditions import is_idle, open_conditions
 from tiling.loops.index import Index, constant
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Body, Condition, For, If, Inside, Statement
-from tiling.loops.rewrite import is_idle, open_conditions, with_own_indices
+from tiling.loops.rewrite import with_own_indices
 from tiling.loops.walk import WITH_BLOCKS, with_blocks
 
 

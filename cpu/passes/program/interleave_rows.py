@@ -21,13 +21,14 @@ from math import prod
 
 from cpu.passes.program.bind_tasks import work
 from cpu.passes.program.jam_vectors import Jammed, in_runs, is_known, names_inside, together
+from tiling.loops.conditions import conditions_of
 from tiling.loops.facts.lanes import crosses_lanes
 from tiling.loops.facts.nests import independent
 from tiling.loops.index import LANE, ZERO, Range
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Apply, Block, Body, For, Invoke, Let, Load, Number, Read, Statement, Store
 from tiling.loops.meaning.functions import REDUCTIONS
-from tiling.loops.rewrite import conditions_of, operands_of, parts_of, with_buffers
+from tiling.loops.rewrite import operands_of, parts_of, with_buffers
 from tiling.loops.walk import walk, with_blocks
 
 # Rows at once: the first of these numbers that divides the rows. Combining the lanes of a vector takes some 30 cycles,

@@ -21,11 +21,12 @@ from dataclasses import replace
 
 from cpu.passes.program.jam_vectors import MOST, Jammed, in_runs, is_known, names_inside, together
 from tiling.loops.buffer import Buffer
+from tiling.loops.conditions import conditions_of
 from tiling.loops.facts.nests import independent, most_trips
 from tiling.loops.index import Range
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Block, Body, For, If, Let, Load, Read, Statement, Store
-from tiling.loops.rewrite import conditions_of, operands_of, parts_of
+from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import buffers_of, walk, with_blocks
 
 # Rows at once, at most: their 16 sums are twice as many FMAs as are under way. More were not measured.

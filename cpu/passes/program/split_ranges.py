@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
+from tiling.loops.conditions import with_conditions
 from tiling.loops.index import ZERO, Range, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
@@ -29,7 +30,7 @@ from tiling.loops.language import (
     Statement,
     Value,
 )
-from tiling.loops.rewrite import operands_of, parts_of, substituted, with_conditions, with_operands, with_values
+from tiling.loops.rewrite import operands_of, parts_of, substituted, with_operands, with_values
 from tiling.loops.walk import walk, with_blocks
 
 # A loop becomes at most so many loops, each with a copy of its body.

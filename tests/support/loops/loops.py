@@ -10,6 +10,7 @@ import numpy as np
 
 from tiling.arrays.flat_pixels import passes_gaps
 from tiling.loops.buffer import Buffer
+from tiling.loops.conditions import conditions_of
 from tiling.loops.index import Index
 from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Function, Kernel
@@ -17,7 +18,6 @@ from tiling.loops.language import Barrier, Body, Inside, Statement
 from tiling.loops.lowering.arrays import arrays as arrays_of
 from tiling.loops.meaning.memory import NUMPY
 from tiling.loops.meaning.prefetches import Prefetched
-from tiling.loops.rewrite import conditions_of
 from tiling.loops.walk import walk, with_blocks
 from tiling.problem import Problem
 

@@ -19,11 +19,11 @@ from tests.support.loops.packed_weights import by_loops, packed, packed_forms
 from tests.support.loops.passes import same_meaning
 from tests.support.loops.small_kernels import Small, small
 from tiling.arrays.access import access_of
+from tiling.loops.conditions import conditions_of
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Block, Body, For, If, Inside, Statement
 from tiling.loops.meaning.prefetches import Prefetched
 from tiling.loops.passes import LOWER
-from tiling.loops.rewrite import conditions_of
 from tiling.loops.walk import walk, with_blocks
 from tiling.problem import Problem
 

@@ -15,11 +15,12 @@ from dataclasses import replace
 from cpu.passes.program.lanes.guarded import guarded
 from cpu.passes.program.lanes.statement import Lanes, Names
 from microkernels.tile.forms import Isa
+from tiling.loops.conditions import with_conditions
 from tiling.loops.facts.lanes import crosses_lanes
 from tiling.loops.index import ZERO
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Body, Condition, For, Inside, Invoke, Let, Load, Read, Statement, Store
-from tiling.loops.rewrite import operands_of, parts_of, with_conditions
+from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk, with_blocks
 
 
