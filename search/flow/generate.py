@@ -150,7 +150,8 @@ def generate_matmul(
 
     Arrays are float32 and row-major: a is (M,K), b is (K,N), c is (M,N). transpose_a: a is (K,M). transpose_b: b is
     (N,K). batch: so many products, each with its own a and b, one after the other: a (L,M,K), b (L,K,N), c (L,M,N).
-    Kernels for bf16 and int8 first copy a transposed a, or an a whose K is no multiple of 2 (bf16) or 4 (int8).
+    Kernels for bf16 and int8 first copy a transposed a, or an a whose K is no multiple of 2 (bf16) or 4 (int8). Kernels
+    for float32 first copy a transposed a where that is predicted, or measured, to be faster.
     In an `epilogue` y is the product and b a bias (N,). The other arguments, the kept choices and the errors are those
     of `generate_conv`.
     """
