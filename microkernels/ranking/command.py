@@ -163,34 +163,7 @@ def _parser() -> argparse.ArgumentParser:
     others = "; ".join(f"{op} runs the tiles of {tiles}" for op, tiles in RANKED_AS.items() if op != tiles)
     which.add_argument("--op", choices=ranked, default=ranked[0], help=f"the operator, default {ranked[0]}; {others}")
 
-    command = commands.add_parser("rank", parents=[which], help="measure every microkernel, once per machine")
-    command.add_argument(
-        "--stride", choices=("1", "2", "both"), default="1", help="strides of the convolution; default 1"
-    )
-    command.add_argument(
-        "--quick", action="store_true", help="only the best candidates, at stride 1; about two minutes"
-    )
-    command.add_argument("--jobs", metavar="N", type=_positive, help="processes; default: one a physical core")
-    command.add_argument(
-        "--cluster",
-        type=cluster,
-        metavar="ADDRESS",
-        help="measure on the workers of this dask.distributed scheduler whose CPU, compiler and program are the same",
-    )
-    command.add_argument(
-        "--resume",
-        action="store_true",
-        help="leave out microkernels with a measurement, also failed ones unless they ran out of time or memory; "
-        "default: all are measured anew",
-    )
-    command.add_argument(
-        "--cache-limit",
-        type=size,
-        metavar="SIZE",
-        help="the most disk space for compiled kernels, such as 512M; later runs keep this limit",
-    )
-    command.set_defaults(run=_rank)
-
+    _rank_options(commands.add_parser("rank", parents=[which], help="measure every microkernel, once per machine"))
     command = commands.add_parser("show", parents=[which], help="print the ranking, best first")
     command.add_argument("--top", metavar="N", type=_positive, help="only the N best")
     command.add_argument("--json", action="store_true", help="one JSON object a line")
@@ -217,6 +190,36 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.set_defaults(run=_export)
     return parser
+
+
+def _rank_options(command: argparse.ArgumentParser) -> None:
+    """Adds what `rank` has beside the options of all commands."""
+    command.add_argument(
+        "--stride", choices=("1", "2", "both"), default="1", help="strides of the convolution; default 1"
+    )
+    command.add_argument(
+        "--quick", action="store_true", help="only the best candidates, at stride 1; about two minutes"
+    )
+    command.add_argument("--jobs", metavar="N", type=_positive, help="processes; default: one a physical core")
+    command.add_argument(
+        "--cluster",
+        type=cluster,
+        metavar="ADDRESS",
+        help="measure on the workers of this dask.distributed scheduler whose CPU, compiler and program are the same",
+    )
+    command.add_argument(
+        "--resume",
+        action="store_true",
+        help="leave out microkernels with a measurement, also failed ones unless they ran out of time or memory; "
+        "default: all are measured anew",
+    )
+    command.add_argument(
+        "--cache-limit",
+        type=size,
+        metavar="SIZE",
+        help="the most disk space for compiled kernels, such as 512M; later runs keep this limit",
+    )
+    command.set_defaults(run=_rank)
 
 
 def _positive(text: str) -> int:
