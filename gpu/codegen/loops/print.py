@@ -1,10 +1,11 @@
-"""Prints loops that are bound to workers as CUDA: one line a statement. It computes nothing and decides nothing.
+"""Prints loops that are bound to workers as CUDA: one line a statement. It decides nothing.
 
     for thread in 0..96, thread:                 for (int j = thread; j < 768; j += 96) {
       for j in thread..768 by 96:        ->          put_f32(e + j, exp_f32(get_f32(x + 768 * block + j) - m));
         e[j] = exp(x[block, j] - m[0])           }
 
-A loop over threads becomes the code of one thread. A register of each thread becomes a variable.
+A loop over threads becomes the code of one thread. A register of each thread becomes a variable. The indices of an
+element are added up to one.
 """
 
 from __future__ import annotations
