@@ -10,6 +10,7 @@
 
 Element by element, each of the 16 rows of a vector is fetched again for every j. In a block a row is one load, and
 registers exchange lanes. The blocks of columns are the outer loop, so that rows of y are written from end to end.
+With shorter vectors the blocks of a line of x stand side by side, so that the line is fetched once.
 """
 
 # The order of the two loops: on one thread of a Zen 5 a transposition of 1024 x 1024 takes 195 µs, and 324 µs with the
@@ -22,13 +23,29 @@ from dataclasses import dataclass, replace
 
 from cpu.passes.program.lanes.instructions import transposed
 from cpu.passes.program.lanes.split_lanes import step_of
+from cpu.passes.program.spread_reads import PAGE
 from tiling.loops.buffer import Buffer
 from tiling.loops.facts.nests import independent, most_trips
-from tiling.loops.index import LANE, ZERO, Range, constant, variable
+from tiling.loops.index import LANE, ZERO, Index, Range, constant, variable
 from tiling.loops.kernel import Kernel
-from tiling.loops.language import Address, Alloc, Body, Choose, Do, For, If, Immediate, Invoke, Load, Read, Statement
-from tiling.loops.rewrite import operands_of, parts_of, with_values
+from tiling.loops.language import (
+    LINE,
+    Address,
+    Alloc,
+    Body,
+    Choose,
+    Do,
+    For,
+    If,
+    Immediate,
+    Invoke,
+    Load,
+    Read,
+    Statement,
+)
+from tiling.loops.rewrite import operands_of, parts_of, places, with_values
 from tiling.loops.walk import buffers_of, walk, with_blocks
+from tiling.program.dtypes import WIDTH
 
 DTYPE = "f32"  # of the arrays whose vectors the shuffles take
 
@@ -91,29 +108,62 @@ class _Transposing:
         return found
 
     def blocks(self, along: For, rows: For, columns: Mapping[Load, Buffer]) -> Body:
-        """The loops along the rows: blocks, and what is left."""
-        first, lanes = f"{along.name}_block", self.lanes
+        """The loops along the rows: blocks of whole lines, blocks of a vector, and what is left."""
+        found: list[Statement] = []
+        begin = along.start
+        for blocks in dict.fromkeys((self.of_a_line(along, rows, columns), 1)):
+            end = along.stop - (along.stop - along.start) % (self.lanes * blocks)
+            if begin != end:
+                found.append(self.side_by_side(replace(along, start=begin, stop=end), rows, columns, blocks))
+            begin = end
+        return tuple(found) if begin == along.stop else (*found, replace(along, start=begin, body=(rows,)))
+
+    def of_a_line(self, along: For, rows: For, columns: Mapping[Load, Buffer]) -> int:
+        """How many blocks stand side by side: those of a line.
+
+        It is one block where more arrays are walked from page to page for each column than are read so for each row:
+        their lines share a set of the first cache, which keeps few of them until the next rows use them again.
+        """
+        read = {(load.buffer, load.at) for load in columns}
+        walked = {(place.buffer, place.at) for place in places(rows.body)} - read
+        by_column = sum(self.by_pages(*place, along.name) for place in walked)
+        by_row = sum(self.by_pages(*place, "lane") for place in read)
+        return 1 if by_column > by_row else max(1, LINE // (self.lanes * WIDTH[DTYPE]))
+
+    def by_pages(self, array: str, at: tuple[Index, ...], name: str) -> bool:
+        """Whether a step of a variable leads to another page of an array in memory, and to the same place there."""
+        buffer = self.buffers[array]
+        apart = None if buffer.memory == "registers" else step_of(buffer, at, name, frozenset((name,)))
+        if apart is None or not apart.is_constant or apart == ZERO:
+            return False
+        return apart.offset * WIDTH[buffer.dtype] % PAGE == 0
+
+    def side_by_side(self, along: For, rows: For, columns: Mapping[Load, Buffer], blocks: int) -> For:
+        """The loop along the rows that takes so many blocks of a vector at once."""
+        name, step = f"{along.name}_block", self.lanes * blocks
+        body = tuple(s for number in range(blocks) for s in self.block(along, rows, columns, number))
+        if isinstance(rows.body[0], If):
+            point = replace(along, start=variable(name), stop=variable(name) + step, body=rows.body[0].otherwise)
+            body = (replace(rows.body[0], body=body, otherwise=(point,)),)
+        return replace(along, name=name, step=step, body=(replace(rows, body=body),))
+
+    def block(self, along: For, rows: For, columns: Mapping[Load, Buffer], number: int) -> Body:
+        """One of the blocks that stand side by side: its reads, and the loop over its columns."""
+        first, lanes = variable(f"{along.name}_block") + number * self.lanes, self.lanes
         reads: list[Statement] = []
+        near: dict[Load, Load] = {}
         for load, buffer in columns.items():
-            place = {"lane": ZERO, along.name: variable(first)}
+            buffer = replace(buffer, name=f"{load.buffer}_columns_{len(columns) * number + len(near)}")
+            near[load] = Load(buffer.name, (variable(along.name) - first, LANE))
+            place = {"lane": ZERO, along.name: first}
             apart = step_of(self.buffers[load.buffer], load.at, "lane", frozenset(("lane",)))
             assert apart is not None
             at = tuple(index.replaced(place) for index in load.at)
             places = (("to", Address(buffer.name, (ZERO, ZERO))), ("p", Address(load.buffer, at)))
             operands = (*places, ("apart", Immediate(apart)))
             reads += [Alloc(buffer), Do(Invoke(transposed(lanes), operands))]
-        near = {
-            load: Load(buffer.name, (variable(along.name) - variable(first), LANE)) for load, buffer in columns.items()
-        }
-        end = along.stop - (along.stop - along.start) % lanes
-        point = replace(along, start=variable(first), stop=variable(first) + lanes)
         inner = tuple(with_values(statement, near.get) for statement in _whole(rows))  # type: ignore[arg-type]
-        block: Body = (*reads, replace(point, body=inner))
-        if isinstance(rows.body[0], If):
-            block = (replace(rows.body[0], body=block, otherwise=(replace(point, body=rows.body[0].otherwise),)),)
-        whole = replace(along, name=first, stop=end, step=lanes, body=(replace(rows, body=block),))
-        left = replace(along, start=end, body=(rows,))
-        return (whole,) if end == along.stop else (whole, left)
+        return *reads, replace(along, start=first, stop=first + lanes, body=inner)
 
 
 def _whole(rows: For) -> Body:
