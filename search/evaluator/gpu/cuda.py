@@ -50,8 +50,9 @@ class CudaBackend(GpuBackend):
         driver = driver_version()  # first: who has no device needs no NVRTC
         return f"{compiler_name()}, driver {driver}, kernels {_digest()}"
 
-    def key(self, problem: Problem) -> store.Key:
-        return self.target.key(problem, self.compiler)
+    def key(self, problem: Problem) -> store.Key | None:
+        """None where the device is not here: choices are kept by its driver."""
+        return None if self.target.absent else self.target.key(problem, self.compiler)
 
     def kind(self, tune: str, problem: Problem) -> str | None:
         """No choice of the model is kept, since choosing takes no longer than looking it up."""

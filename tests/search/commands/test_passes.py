@@ -138,6 +138,14 @@ def test_a_kernel_of_clusters_is_shown_too(capsys):
     assert {"lower", "copy boxes", "specialise warps"} <= {*headings(printed.out)} and printed.err == ""
 
 
+def test_a_gpu_that_is_not_here_needs_no_other_option(capsys):
+    """No choice of a search is kept for it, so it is the model's that is shown."""
+    gpu = ["--target", "cuda", "--device", "A100", "--dtype", "f16", "--show-passes", "multiply matrices"]
+    assert conv("--shape", "c=16,h=4,w=4,k=16,r=1,s=1", *gpu) == 0
+    printed = capsys.readouterr()
+    assert headings(printed.out) == ["multiply matrices"] and printed.err == ""
+
+
 @pytest.mark.parametrize("other", [["--json"], ["--explain"], ["--emit", "kernel"]])
 def test_it_prints_nothing_else(other, capsys):
     assert conv(*GIVEN, *other) == 2
