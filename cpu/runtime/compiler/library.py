@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,10 @@ from cpu.runtime.compiler.toolchain import CompileError, Compiler, compile_share
 # The name by which gcc finds a text before the source, precompiled: 0.075 s for a kernel of the GPU's twin on a Zen 3
 # (gcc 12), 0.1 s where gcc reads the text of the twin's layer.
 _BEFORE = "before.h"
+# A source with these headers alone seldom calls a library: gcc itself has the functions of math.h that take an
+# instruction or two.
+_INCLUDE = re.compile(r"^#include (.*)$", re.MULTILINE)
+_NO_CALLS = frozenset({"<immintrin.h>", "<math.h>", "<stddef.h>", "<stdint.h>"})
 
 
 def load(
@@ -50,17 +55,18 @@ def compiled_object(source: str, flags: tuple[str, ...], openmp: bool = False) -
 
 def _compiled(own: str, flags: tuple[str, ...], openmp: bool, suffix: str, before: str = "") -> bytes:
     compiler, source = find_compiler(), before + own
+    alone = suffix == ".so" and not openmp and set(_INCLUDE.findall(source)) <= _NO_CALLS
     shared = Header(_BEFORE, before, ("-include", _BEFORE)) if before else header_of(source, flags)
 
     def make(path: Path) -> bytes:
         header = precompiled(compiler, shared, flags, openmp, path.parent)
         try:
-            compile_shared(compiler, own if header else source, path, (*flags, *header), openmp)
+            compile_shared(compiler, own if header else source, path, (*flags, *header), openmp, alone)
         except CompileError as error:
             if not header or "took longer" in str(error):
                 raise
             # The precompiled header may be the reason: it is damaged, or gcc cannot map it at its address.
-            compile_shared(compiler, source, path, flags, openmp)
+            compile_shared(compiler, source, path, flags, openmp, alone)
         return path.read_bytes()
 
     return kept(_name(compiler, source, flags, openmp, suffix), source, make)

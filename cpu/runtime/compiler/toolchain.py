@@ -41,6 +41,9 @@ BASE_FLAGS = ("-O2", "-shared", "-fPIC", "-std=gnu11", "-fno-math-errno", "-ffp-
 # -fno-code-hoisting: with it gcc 12 loads what all kinds of a tile read before it knows which kind comes, and has no
 #   registers left for that (docs/decisions/033: of 58 depthwise and grouped kernels, 285 vectors stored for 114).
 GCC_FLAGS = ("-fno-predictive-commoning", "-fno-code-hoisting")
+# Most kernels call no library. The linker takes 8 ms for one alone, and 20 ms where it reads libc and libm and what
+# programs begin with (binutils 2.40 on a Zen 3). libgcc knows the CPU. What is missing is an error: then all are read.
+_ALONE = ("-nostdlib", "-lgcc", "-Wl,--no-undefined")
 _FORBIDDEN = frozenset({"-ffast-math", "-Ofast", "-march=native"})
 
 _NO_COMPILER = (
@@ -114,16 +117,31 @@ def find_compiler() -> Compiler:
     raise ToolchainError(_NO_COMPILER)
 
 
-def compile_shared(compiler: Compiler, source: str, output: Path, flags: tuple[str, ...], openmp: bool = False) -> None:
+def compile_shared(
+    compiler: Compiler,
+    source: str,
+    output: Path,
+    flags: tuple[str, ...],
+    openmp: bool = False,
+    alone: bool = False,
+) -> None:
     """Compiles C ``source`` into the shared object ``output``.
 
     flags: follow the compiler's own, so they may override them. openmp: adds -fopenmp if the compiler has it. Without
-    that flag the compiler ignores the pragmas and the kernel runs on one thread.
+    that flag the compiler ignores the pragmas and the kernel runs on one thread. alone: the source probably calls no
+    library, so gcc first links it with none.
     Raises CompileError with the compiler's last lines if it fails, takes longer than COMPILE_SECONDS or more than
     COMPILE_BYTES. Raises ValueError for a flag that Tilewright never uses. Raises OSError if the folder of ``output``
     cannot be written or its disk is full.
     """
-    _compile(compiler.command, source, output, _checked(compiler, flags, openmp), ("-lm",))
+    given = _checked(compiler, flags, openmp)
+    if alone and compiler.kind == "gcc":
+        try:
+            return _compile(compiler.command, source, output, given, _ALONE)
+        except CompileError as error:
+            if "undefined reference" not in str(error):
+                raise
+    _compile(compiler.command, source, output, given, ("-lm",))
 
 
 def compile_header(compiler: Compiler, source: str, output: Path, flags: tuple[str, ...], openmp: bool = False) -> None:

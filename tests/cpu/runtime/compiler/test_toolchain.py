@@ -6,6 +6,7 @@ import ctypes
 import errno
 import os
 import signal
+from contextlib import nullcontext
 from dataclasses import replace
 from unittest.mock import MagicMock
 
@@ -78,6 +79,26 @@ def test_compile_error_shows_the_last_lines(tmp_path):
     with pytest.raises(ToolchainError, match=r"kernel\.c -o (.|\n)*no_such_type"):
         compile_shared(find_compiler(), "no_such_type x;", tmp_path / "x.so", ())
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(find_compiler().kind != "gcc", reason="others are always given the libraries")
+@pytest.mark.parametrize(
+    "source, libraries",
+    [
+        (ANSWER, [False]),
+        ("#include <math.h>\nfloat answer(float x) { return fabsf(x); }", [False]),
+        ("#include <math.h>\nfloat answer(float x) { return tanhf(x); }", [False, True]),  # the linker finds out
+        ("#include <stdlib.h>\nint answer(void) { return rand(); }", [True]),
+        ("#include <math.h>\nno_such_type x;", [False]),
+    ],
+)
+def test_a_library_is_linked_where_something_of_it_is_called(tmp_path, monkeypatch, source, libraries):
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path))
+    given, run = [], toolchain._compile
+    monkeypatch.setattr(toolchain, "_compile", lambda *parts: (given.append("-lm" in parts[-1]), run(*parts)))
+    with pytest.raises(CompileError) if "no_such_type" in source else nullcontext():
+        assert ctypes.CDLL(str(shared_object(source, ()))).answer
+    assert given == libraries
 
 
 @pytest.mark.parametrize("flag", ["-ffast-math", "-march=native"])
