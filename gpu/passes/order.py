@@ -4,7 +4,7 @@
     scheme_forms(scheme) -> (name, kernel), …        that of a scheme
     copy_forms(kernel) -> (name, kernel), …          that of copies which come before it
 
-A new optimisation is a file of this room and a line here.
+A new optimisation is a file of a room here and a line of a list.
 """
 
 from __future__ import annotations
