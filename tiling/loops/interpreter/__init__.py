@@ -12,6 +12,7 @@ Read in this order:
     each_thread   what names stand for in each of many threads
     touched       the elements that they touch
     together      runs what all threads of a loop do at once
+    workers       runs loops over workers of a GPU, and roles
     instructions  runs an instruction by its meaning
     interpret     runs loops
 """

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -21,9 +20,8 @@ from tiling.loops.interpreter.buffers import BUFFERS
 from tiling.loops.interpreter.instructions import run_instruction
 from tiling.loops.interpreter.iterations import at_once
 from tiling.loops.interpreter.lanes import read_all, side_by_side, write_all
-from tiling.loops.interpreter.roles import beside
 from tiling.loops.interpreter.scope import Copies, Scope
-from tiling.loops.interpreter.together import together
+from tiling.loops.interpreter.workers import for_workers, in_roles
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     THREAD,
@@ -144,7 +142,7 @@ def run(body: Body, scope: Scope) -> None:
 
 def _for(statement: For, scope: Scope) -> None:
     if statement.kind not in ALONE:
-        _for_workers(statement, scope)
+        for_workers(statement, scope, run)
         return
     if side_by_side(statement, scope) or at_once(statement, scope):
         scope.numbers.pop(statement.name, None)
@@ -155,40 +153,8 @@ def _for(statement: For, scope: Scope) -> None:
     scope.numbers.pop(statement.name, None)
 
 
-def _for_workers(statement: For, scope: Scope) -> None:
-    workers, group = scope.workers, scope.workers.now
-    if group and group[-1][0] == "cluster":
-        _for_cluster(statement, scope)
-        return
-    if together(statement, scope):
-        scope.numbers.pop(statement.name, None)
-        if not group:
-            workers.wait()
-        return
-    for number in range(statement.start.at(scope.numbers), statement.stop.at(scope.numbers), statement.step):
-        scope.numbers[statement.name] = number
-        workers.now = (*group, (statement.kind, number)) if workers.barriers else group
-        run(statement.body, replace(scope, copies=scope.copies.worker(statement.kind, number)))
-    scope.numbers.pop(statement.name, None)
-    workers.now = group
-    if not group:
-        workers.wait()  # launches follow one another
-
-
-def _for_cluster(statement: For, scope: Scope) -> None:
-    """The blocks of a cluster run beside each other."""
-    workers, group = scope.workers, scope.workers.now
-    numbers = range(statement.start.at(scope.numbers), statement.stop.at(scope.numbers), statement.step)
-
-    def block(number: int) -> None:
-        workers.now = (*group, (statement.kind, number))
-        here = replace(scope.inner(), copies=scope.copies.worker(statement.kind, number))
-        here.numbers[statement.name] = number
-        run(statement.body, here)
-
-    workers.together = len(numbers)
-    beside([partial(block, number) for number in numbers], workers)
-    workers.end(group)
+def _beside(statement: Beside, scope: Scope) -> None:
+    in_roles(statement, scope, run)
 
 
 def _barrier(statement: Barrier, scope: Scope) -> None:
@@ -283,27 +249,6 @@ def _call(statement: Call, scope: Scope) -> None:
     for name, flag in zip(function.flags, statement.flags, strict=True):
         inner.numbers[name] = scope.numbers.get(flag, 0)
     run(function.body, inner)
-
-
-def _beside(statement: Beside, scope: Scope) -> None:
-    bodies = (statement.body, statement.otherwise)
-    beside([part for body in bodies for part in _parts(body, scope)], scope.workers)
-
-
-def _parts(body: Body, scope: Scope) -> list[Callable[[], None]]:
-    """The parts that run a role: one, or one for each worker of a loop that is all of it."""
-    loop = body[0] if len(body) == 1 else None
-    if not isinstance(loop, For) or loop.kind != "warpgroup":
-        return [partial(run, body, scope.inner())]
-    return [partial(_worker, loop, number, scope.inner()) for number in range(loop.stop.at(scope.numbers))]
-
-
-def _worker(loop: For, number: int, scope: Scope) -> None:
-    """What a worker of a loop does."""
-    scope.numbers[loop.name] = number
-    if scope.workers.barriers:
-        scope.workers.now = (*scope.workers.now, (loop.kind, number))
-    run(loop.body, replace(scope, copies=scope.copies.worker(loop.kind, number)))
 
 
 def _nothing(statement: Statement, scope: Scope) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.loops.histories import history
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, Index, applied, constant, variable
-from tiling.loops.interpreter import interpret
+from tiling.loops.interpreter import interpret, workers
 from tiling.loops.interpreter.scope import Scope
 from tiling.loops.interpreter.together import together
 from tiling.loops.language import (
@@ -117,7 +117,7 @@ def outcome(loop: For, here: Scope) -> Any:
 def both_ways(loop: For, **how: Any) -> tuple[Any, bool]:
     """The outcome, which is the same either way, and whether the threads ran at once."""
     beside, found = together(loop, scope(**how)), outcome(loop, scope(**how))
-    with patch.object(interpret, "together", lambda loop, scope: False):
+    with patch.object(workers, "together", lambda loop, scope: False):
         assert found == outcome(loop, scope(**how))
     return found, beside
 
@@ -166,7 +166,7 @@ def test_each_waits_first(ended):
         here.workers.mbarriers[here.workers.mbarrier(("full", (0,)))] = Mbarrier(
             "full[0]", 1, 1, ended=ended, told=told
         )
-        with nullcontext() if once else patch.object(interpret, "together", lambda loop, scope: False):
+        with nullcontext() if once else patch.object(workers, "together", lambda loop, scope: False):
             found.append(outcome(loop, here))
     assert found[0] == found[1] and (found[0][0] is Race) == (ended == 3)
 
@@ -232,7 +232,7 @@ def test_arrays_that_begin_at_one_address(first):
         whole = here.arrays["X"]
         shape, dtype = ((THREADS * 12,), np.uint16) if first == "u16" else ((THREADS * 2,), np.float32)
         here.arrays["Q"] = whole.seen("Q", shape, dtype)
-        with nullcontext() if once else patch.object(interpret, "together", lambda loop, scope: False):
+        with nullcontext() if once else patch.object(workers, "together", lambda loop, scope: False):
             found.append((outcome(loop, here), history(whole.memory)))
     assert found[0] == found[1] and found[0][0][0] not in (Fault, Race)
 
