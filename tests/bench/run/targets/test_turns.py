@@ -9,7 +9,7 @@ import pytest
 from bench.run.targets import turns
 
 
-@pytest.mark.parametrize(("cost", "counted", "warm"), [(1.0, 8, 3), (4.0, 2, 2), (100.0, 1, 1)])
+@pytest.mark.parametrize(("cost", "counted", "warm"), [(1.0, 8, 3), (4.0, 2, 2), (100.0, 1, 1), (2**-9, 4096, 5)])
 def test_a_turn_begins_with_a_pause_and_calls_that_do_not_count(monkeypatch, cost, counted, warm):
     now, events = [0.0], []
 
