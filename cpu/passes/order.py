@@ -54,6 +54,7 @@ from cpu.passes.program.share_loops import share_loops
 from cpu.passes.program.skew_rows import skew_rows
 from cpu.passes.program.split_ranges import split_ranges
 from cpu.passes.program.spread_reads import spread_reads
+from cpu.passes.registers.add_in_place import add_in_place
 from cpu.passes.registers.load_zero import load_zero
 from cpu.passes.registers.order_step import order_step
 from cpu.passes.registers.own_registers import own_registers
@@ -212,6 +213,7 @@ PRODUCT: tuple[ProductPass, ...] = (
         lambda facts: not facts.access.by_matrix,
         copy=lambda kernel, facts: promote_accumulators(kernel, ROWS),
     ),
+    ProductPass("add in place", lambda kernel, facts: add_in_place(kernel, instructions_of(facts.isa))),
     ProductPass("own registers", lambda kernel, facts: own_registers(kernel, instructions_of(facts.isa), facts.bias)),
     ProductPass(
         "load zero",

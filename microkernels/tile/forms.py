@@ -97,6 +97,8 @@ class Isa:
     scale: `p` times 2 to the power of `n` rounded down, and 0 where `v` is below `least`; empty without an instruction.
     lookup: for each lane the number of the vector `table` at the place in the last bits of `n`; empty where `scale` is.
     once: a * b + c, rounded once; empty without an instruction.
+    fma_in_place: the definition of a macro FMA_IN_PLACE(x, w, acc), which is `fma` for an acc that the compiler may not
+        move; empty where the compiler does not move it anyway.
     constant: broadcasts the number `s`. larger, smaller: give b where a or b is NaN.
     no_number: gives v where it is NaN, else `found`; empty where that takes several instructions.
     nan: a NaN of all bits in the lanes where a or b is NaN, else 0; empty where `no_number` takes no longer.
@@ -141,6 +143,7 @@ class Isa:
     scale: str = ""
     lookup: str = ""
     once: str = ""
+    fma_in_place: str = ""
     shuffle: str = "PICK({a}, {b}, {places})"
     dtype: str = "f32"
     word: str = "float"

@@ -11,7 +11,7 @@ meaning `p` is memory, `out` the vector that the instruction gives, `lanes` how 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import nan
 
@@ -46,6 +46,7 @@ class NarrowStores:
 class Instructions:
     """The vector instructions of an instruction set. Their operands have the names of the forms' fields.
 
+    fma_in_place: as `fma`, for an acc that must stay in its register; `fma` itself where the row has no other text.
     alone: as `load`, of narrow numbers, each into a lane of its own. gathered: for each count of numbers, the loads,
     whole and masked, of vectors from p_0, p_1 … into the words of lanes. exchange: lane l gets lane l ^ c. arithmetic:
     of two vectors, or of a number and a vector, by the names of functions. functions: what a file's own functions of
@@ -62,6 +63,7 @@ class Instructions:
     stream_fence: Instruction
     broadcast: Instruction
     fma: Instruction
+    fma_in_place: Instruction
     own: Instruction
     zeros: Instruction
     floats: Instruction
@@ -96,6 +98,8 @@ def instructions_of(isa: Isa) -> Instructions:
     number = out(Apply("alone", (at("p"),)))
     exchanged, words = out(at("x", applied("^", LANE, variable("c")))), "f32" if isa.numbers is None else WORD
     times = isa.constant.replace("{s}", "{s}f") + " * {v}"
+    fma = Instruction("fma", isa.fma.text, lanes(out(Apply(adds, (at("x"), at("w"), at("acc"))))), sums)
+    in_place = replace(fma, name="fma_in_place", text="FMA_IN_PLACE({x}, {w}, {acc})", definition=isa.fma_in_place)
     return Instructions(
         zero=Instruction("zero", literal(isa.zero), lanes(out(Number(0))), sums),
         load=Instruction("load", isa.load, lanes(out(at("p"))), ""),
@@ -105,7 +109,8 @@ def instructions_of(isa: Isa) -> Instructions:
         stream=Instruction("stream", isa.stream, lanes(to_memory())),
         stream_fence=Instruction("stream_fence", literal(isa.stream_fence), ()),
         broadcast=Instruction("broadcast", isa.broadcast, lanes(out(at("p", ZERO))), ""),
-        fma=Instruction("fma", isa.fma.text, lanes(out(Apply(adds, (at("x"), at("w"), at("acc"))))), sums),
+        fma=fma,
+        fma_in_place=in_place if isa.fma_in_place else fma,
         own=Instruction("own", "OWN({acc})", (), definition=_OWN + (_IN_REGISTER if isa.cpu_flags else _ANYWHERE)),
         zeros=Instruction("zeros", "zeros", lanes(out(Number(0)))),
         floats=Instruction("floats", isa.floats, lanes(out(Apply("to_f32", (at("v"),))))),

@@ -77,6 +77,9 @@ AVX2 = Isa(
     nan="_mm256_cmp_ps({a}, {b}, _CMP_UNORD_Q)",
     or_nan="_mm256_or_ps({a}, {b})",
     once="_mm256_fmadd_ps({a}, {b}, {c})",
+    fma_in_place="""\
+/* acc + x * w, in the register of acc. Where all registers are taken, gcc would move sums and spill one. */
+#define FMA_IN_PLACE(x, w, acc) ({ __asm__("vfmadd231ps %2, %1, %0" : "+x"(acc) : "x"(x), "x"(w)); acc; })""",
 )
 
 PORTABLE = Isa(

@@ -7,6 +7,7 @@ Read in this order:
     walk_pointers       pointers of each loop
     order_step          the multiplications of a step
     promote_accumulators  accumulators as registers
+    add_in_place        sums that stay where they are
     own_registers       accumulators that begin with a bias
     load_zero           the zero of an epilogue
 """

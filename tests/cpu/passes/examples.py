@@ -98,6 +98,12 @@ PRODUCTS: dict[str, tuple[Problem, str, str, dict]] = {
     ),
     "unroll": (PRODUCT, TILES, "avx512f", {}),
     "promote accumulators": (PRODUCT, TILES, "avx512f", {}),
+    "add in place": (
+        TAPS,
+        "R(n) T(h,56) L(w, 4x5 + 6x6) R(k) S(y) T(r,3) T(c,8) U(s,3) U(w,λ) U(k,2) V(k,8)",
+        "avx2",
+        {},
+    ),
     "own registers": (fused(PRODUCT, "y + b[n]"), TILES, "avx512f", {}),
     "load zero": (fused(PRODUCT, "relu(y)"), TILES, "avx512f", {}),
     "stream stores": (PRODUCT, TILES, "avx512f", {"stream": True}),

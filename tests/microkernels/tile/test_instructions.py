@@ -88,7 +88,7 @@ def dtypes(name, isa):
         return memory, sums, None
     if name == "exchange":
         return memory, None, NUMPY[instructions_of(isa).exchange.dtype]
-    if name == "fma":
+    if name in ("fma", "fma_in_place"):
         return memory, sums, np.float32 if isa.dtype == "f32" else np.uint32
     return memory, np.float32 if "_to_" in name else np.uint32, None
 
@@ -99,6 +99,7 @@ def file_of(isa):
     for used in range(1, isa.lanes + 1):
         lines.append(lanes_definition(isa, f"FIRST_{used}", used, "a vector"))
     lines += own_definitions(isa, False, 1) + exchange_definitions(isa, LARGEST_GROUP[isa.lanes])
+    lines += [isa.fma_in_place]
     for name, instruction in forms(isa).items():
         memory, _, _ = dtypes(name, isa)
         element = C_TYPES.get(memory, isa.word)
@@ -204,7 +205,10 @@ def test_each_instruction_means_what_the_cpu_does(row):
                 getattr(library, f"do_{name}_{used}")(pointers, ctypes.c_void_p(out.ctypes.data))
                 if gives_value(name):
                     right = same(out, expected)
-                    if row == "portable" and name == "fma":  # the compiler may make one instruction of both
+                    if row == "portable" and name in (
+                        "fma",
+                        "fma_in_place",
+                    ):  # the compiler may make one instruction of both
                         right |= same(out, fma(meant["x"], meant["w"], meant["acc"]))
                     assert right.all(), (name, used, out, expected)
                 else:

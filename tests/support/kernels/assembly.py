@@ -21,10 +21,10 @@ def assembly_of(source):
 
 
 def spills_of(assembly):
-    """The instructions that move a zmm register to or from the stack, or add a product with one that lies there."""
+    """The instructions that move a vector to or from the stack, or add a product with one that lies there."""
     # Without a frame pointer rbp is a register like any other, and may well point at the weights.
     base = "r[sb]p" if re.search(r"movq\s+%rsp, %rbp", assembly) else "rsp"
     slot = rf"-?\d*\(%{base}\)"
-    moved = rf"vmov\w+\s+(?:%zmm\d+, {slot}|{slot}, %zmm\d+)"
-    multiplied = rf"vfmadd\w+\s+{slot}, %zmm\d+, %zmm\d+"
+    moved = rf"vmov\w+\s+(?:%[yz]mm\d+, {slot}|{slot}, %[yz]mm\d+)"
+    multiplied = rf"vfmadd\w+\s+{slot}, %[yz]mm\d+, %[yz]mm\d+"
     return re.findall(rf"^\s*(?:{moved}|{multiplied})", assembly, re.M)
