@@ -44,6 +44,7 @@ GCC_FLAGS = ("-fno-predictive-commoning", "-fno-code-hoisting")
 # Most kernels call no library. The linker takes 8 ms for one alone, and 20 ms where it reads libc and libm and what
 # programs begin with (binutils 2.40 on a Zen 3). libgcc knows the CPU. What is missing is an error: then all are read.
 _ALONE = ("-nostdlib", "-lgcc", "-Wl,--no-undefined")
+_MISSING = re.compile("undefined (reference|symbol)")  # the words of GNU ld and gold, of lld and mold
 _FORBIDDEN = frozenset({"-ffast-math", "-Ofast", "-march=native"})
 
 _NO_COMPILER = (
@@ -139,7 +140,7 @@ def compile_shared(
         try:
             return _compile(compiler.command, source, output, given, _ALONE)
         except CompileError as error:
-            if "undefined reference" not in str(error):
+            if not _MISSING.search(str(error)):
                 raise
     _compile(compiler.command, source, output, given, ("-lm",))
 

@@ -101,6 +101,20 @@ def test_a_library_is_linked_where_something_of_it_is_called(tmp_path, monkeypat
     assert given == libraries
 
 
+@pytest.mark.skipif(find_compiler().kind != "gcc", reason="others are always given the libraries")
+def test_other_linkers_say_otherwise_what_is_missing(tmp_path, monkeypatch):
+    """A compiler that links as with mold."""
+    compiler, cc = tmp_path / "cc", find_compiler().path
+    said = "echo 'mold: error: undefined symbol: tanhf' >&2; exit 1"
+    compiler.write_text(f'#!/bin/sh\ncase "$*" in *-nostdlib*) {said};; esac\nexec {cc} "$@"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "cache"))
+    answer = ctypes.CDLL(str(shared_object("#include <math.h>\nfloat answer(float x) { return tanhf(x); }", ()))).answer
+    answer.argtypes, answer.restype = [ctypes.c_float], ctypes.c_float
+    assert answer(0.0) == 0.0 and answer(100.0) == 1.0
+
+
 @pytest.mark.parametrize("flag", ["-ffast-math", "-march=native"])
 def test_forbidden_flags(tmp_path, flag):
     with pytest.raises(ValueError, match=f"{flag} must not be used"):
