@@ -185,7 +185,8 @@ class Predictor:
     def _on_other_lines(self) -> bool:
         """Whether neighbouring terms of every sum lie on different lines of x."""
         x, line = self.problem.broadcast, self.machine.caches[0].line // self.access.bytes_of(self.problem.broadcast)
-        return all(x.stride(dim) >= line for dim in self.problem.reductions if self.problem.extents[dim] > 1)
+        strides = [x.stride(dim) for dim in self.problem.reductions if self.problem.extents[dim] > 1]
+        return bool(strides) and min(strides) >= line
 
     def _whole(self, parts: tuple[Part, ...]) -> bool:
         """Whether every tile writes whole lines of the output. Every CPU first reads a line that is written in part."""

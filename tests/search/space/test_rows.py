@@ -36,16 +36,17 @@ def test_rows_that_lie_side_by_side_are_never_copied():
 
 
 @pytest.mark.parametrize(
-    "across, rows, steps",
+    "across, rows, depth, steps",
     [
-        (True, 512, True),
-        (True, 12, False),  # a step over k stays in a line
-        (False, 512, False),
+        (True, 512, 768, True),
+        (True, 12, 768, False),  # a step over k stays in a line
+        (False, 512, 768, False),
+        (True, 512, 1, False),  # no sum has a second term
     ],
 )
-def test_steps_to_other_lines_show(across, rows, steps):
-    problem = matmul(m=rows, n=64, k=768, transpose_a=across)
-    scheme = parse(problem, f"T(n,4) T(m,{rows // 4}) S(c) T(k,768) U(m,4) U(n,2) V(n,8)")
+def test_steps_to_other_lines_show(across, rows, depth, steps):
+    problem = matmul(m=rows, n=64, k=depth, transpose_a=across)
+    scheme = parse(problem, f"T(n,4) T(m,{rows // 4}) S(c) T(k,{depth}) U(m,4) U(n,2) V(n,8)")
     score = trusted(KNOWN.catalog("matmul", False))
     shown = Predictor(problem, SHORT, score).predict(scheme)
     hidden = Predictor(problem, SHORT, score, costs=replace(COSTS, stepped=COSTS.exposed)).predict(scheme)
