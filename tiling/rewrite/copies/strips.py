@@ -16,7 +16,7 @@ from tiling.arrays.flat_pixels import PIXELS, flat_pixels_of
 from tiling.rewrite.copies.panels import LARGEST_PANEL
 from tiling.rewrite.dot_groups import points_of, scheme_in_dot_groups
 from tiling.scheme.scheme import Scheme
-from tiling.scheme.specifiers import Lambda, Stage
+from tiling.scheme.specifiers import Lambda, Stage, Tile
 
 
 def copies_flat_pixels(scheme: Scheme) -> bool:
@@ -74,6 +74,9 @@ def unsupported_reason(scheme: Scheme) -> str | None:
             )
     if scheme.covered(images, place) > 1 or any(tile[images] > 1 for tile in scheme.tiles):
         return f"a strip is of one image, and inside it are several: loop over {images} outside it"
+    shared = next((s for s in scheme.specifiers[place:] if isinstance(s, Tile) and s.worker == "core"), None)
+    if shared:
+        return f"each core copies strips of its own, so {shared} stands outside it"
     size = strip_bytes(scheme)
     if size > LARGEST_PANEL:
         return f"a strip of {size} bytes, more than {LARGEST_PANEL}: let it stand inside a loop over {PIXELS}"

@@ -90,6 +90,7 @@ def test_a_strip_is_as_long_as_what_its_windows_reach():
             r"so R\(g\) may not stand outside",
         ),
         ({}, f"T(hw,5) S(x) R(n) R(k) {TAPS} U(hw,11)", "a strip is of one image, and inside it are several"),
+        ({"n": 1}, f"S(x) T(hw,5)@core R(n) R(k) {TAPS} U(hw,11)", r"each core copies strips of its own, so T\(hw,5\)"),
         ({}, f"L(n, 1x2) T(hw,5) S(x) R(k) {TAPS} U(n,λ) U(hw,11)", "a strip is of one image, and inside it are sev"),
         (
             dict(n=1, c=512, h=68, w=68),
