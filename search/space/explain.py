@@ -10,7 +10,7 @@ from search.space.space import Candidate
 from tiling.arrays.access import access_of
 from tiling.durations import microseconds
 from tiling.machine import Machine
-from tiling.rewrite.copied_rows import copies_rows, in_rows
+from tiling.rewrite.copied_rows import copies_rows, scheme_in_rows
 from tiling.rewrite.copies.strips import copies_flat_pixels, strip_of
 from tiling.rewrite.dot_groups import copies, dot_group_of, numbers_per_lane, padded_window, points_of
 from tiling.rewrite.parts import shared_sum
@@ -62,12 +62,11 @@ def _copied(chosen: Candidate) -> str:
     """How x is copied, and why; empty where it is read as it lies."""
     problem = chosen.scheme.problem
     access, x = access_of(problem), problem.broadcast.name
-    if access.transposes_x:
-        return f"{x} is copied first, {access.as_read.broadcast.indices[-1]} last"
+    if access.transposes_x or copies_rows(chosen.scheme):
+        read = access.as_read if access.transposes_x else scheme_in_rows(chosen.scheme).problem
+        return f"{x} is copied first, {read.broadcast.indices[-1]} last"
     if not copies(chosen.scheme):
         return ""
-    if rows := in_rows(problem) if copies_rows(chosen.scheme) else None:
-        return f"{x} is copied first, {rows.broadcast.indices[-1]} last"
     dot = dot_group_of(chosen.scheme)
     assert dot  # narrow numbers are copied where they stand in groups
     zeros = dot.points > numbers_per_lane(problem) and padded_window(problem) and len(dot.dim) == 1

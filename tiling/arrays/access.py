@@ -15,6 +15,7 @@ broadcast input is loaded one number at a time and broadcast, unless its index m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -113,8 +114,14 @@ def _transposed_axis(problem: Problem, lanewise: bool, narrow: bool) -> int | No
     x, taps = problem.broadcast, {window.tap for window in problem.windows}
     summed = [dim for dim in problem.reductions if dim in x.dims and dim not in taps]
     read = [problem.vector_dim] if lanewise else summed if narrow else []
-    axes = [axis for axis, index in enumerate(x.indices) if any(index.coefficient(dim) for dim in read)]
-    return axes[0] if axes and axes[0] != len(x.indices) - 1 else None
+    return axis_before_last(x, read)
+
+
+def axis_before_last(tensor: Tensor, dims: Sequence[str]) -> int | None:
+    """The first axis that moves with one of the dims; None where that is the last axis, or there is none."""
+    axes = (axis for axis, index in enumerate(tensor.indices) if any(map(index.coefficient, dims)))
+    axis = next(axes, None)
+    return None if axis == len(tensor.indices) - 1 else axis
 
 
 def with_axis_last(problem: Problem, channels: int) -> Problem:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tiling.arrays.access import access_of, with_axis_last
+from tiling.arrays.access import access_of, axis_before_last, with_axis_last
 from tiling.dtypes.products import LANE_BYTES
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
@@ -21,8 +21,7 @@ def summed_axis(problem: Problem) -> int | None:
     x, access = problem.broadcast, access_of(problem)
     if not problem.is_product or access.lanewise or access.weights_broadcast or access.x_bytes != LANE_BYTES:
         return None
-    axes = [axis for axis, index in enumerate(x.indices) if any(index.coefficient(d) for d in problem.reductions)]
-    return axes[0] if axes and axes[0] != len(x.indices) - 1 else None
+    return axis_before_last(x, problem.reductions)
 
 
 @lru_cache(maxsize=4096)
