@@ -21,6 +21,14 @@ GOLDENS = {
     "conv2d_3x3_composed_avx512f": (CASES["composed rows"], "avx512f", {}),
     "conv2d_unrolled_taps_avx512f": (CASES["unrolled taps with a register full"], "avx512f", {}),
     "conv2d_taps_kept_apart_avx512f": (nearly_full(14, 2, taps=3), "avx512f", {}),
+    "conv2d_sums_in_place_avx2": (
+        (
+            conv2d(c=8, h=3, w=12, k=16, r=3, s=3, padding=1),
+            "R(k) T(h,3) T(w,2) S(y) T(r,3) T(c,8) U(s,3) U(w,6) U(k,2) V(k,{v})",
+        ),
+        "avx2",
+        {},
+    ),
     "conv2d_stem_avx2": (CASES["stem"], "avx2", {}),
     "conv2d_streaming_avx2": (CASES["one window looped, one clipped"], "avx2", {"stream": True}),
     "conv2d_masked_portable": (CASES["masked last vector"], "portable", {}),
