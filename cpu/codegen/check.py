@@ -91,8 +91,8 @@ def _check_stage(scheme: Scheme, stage: Stage) -> None:
     ):
         raise SchemeError(
             f"{stage}: on a CPU only the output is staged, in registers, and in panels the x of 1 x 1 convolutions of "
-            f"f32, stride 1 and layout nchw, and of padded images whose pixels are one dim hw, and an a of (K,M) in "
-            f"f32; weights are packed ahead"
+            f"f32, stride 1 and layout nchw, and of padded images whose pixels are one dim hw; S(a), outermost, copies "
+            f"an a of (K,M) in f32; weights are packed ahead"
         )
     if stage.depth != 1:
         raise SchemeError(f"{stage}: memory with several stages is a GPU's; use S({stage.tensor})")

@@ -44,7 +44,7 @@ class Costs:
     # 24 layers in f32, least squares).
     not_prefetched: float = 0.5
     # The same share of an x whose every step lies on another line, on its way to L1. No prefetcher follows such steps.
-    # Fitted to six products of an a that is (K,M) on a Zen 3 (docs/decisions/073).
+    # Chosen by products of an a that is (K,M) on a Zen 3 (docs/decisions/073).
     stepped: float = 0.5
     # The same share of an x that comes from memory without a prefetch: each line is waited for, so more shows than its
     # transfer takes.
