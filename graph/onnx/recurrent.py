@@ -156,7 +156,7 @@ class _Layer:
             row = self.node("Add", [row, self.node("Add", [first, second], f"{number}.bias")], f"{number}.row")
         recurrent_weights = self.part(self.input(_R), number, f"{number}.r")
         states = [self.state(_H, number)] + ([self.state(_C, number)] if kind == "LSTM" else [])
-        body = _Body(self, number, linear)
+        body = _Body(self, number)
         if kind == "GRU" and not linear:
             gates, new = (
                 self.rows(recurrent_weights, *part, f"{number}.r{part[0]}")
@@ -198,7 +198,7 @@ class _Layer:
 class _Body:
     """The nodes of one iteration. Names without a scope belong to the iteration."""
 
-    def __init__(self, layer: _Layer, number: int, linear: bool):
+    def __init__(self, layer: _Layer, number: int):
         self.attributes: dict[str, Any] = {"activations": layer.activations(number)}
         self.attributes |= {
             each: layer.attributes[each] for each in ("clip", "input_forget") if each in layer.attributes

@@ -225,7 +225,7 @@ def _bandwidth(machine: Machine, threads: int, size: float) -> float:
     return machine.memory_bandwidth
 
 
-def explain_winograd(chosen: WinogradCandidate, runners_up: Sequence[WinogradCandidate], machine: Machine) -> str:
+def explain_winograd(chosen: WinogradCandidate, runners_up: Sequence[WinogradCandidate]) -> str:
     """A plain-text report: one row per candidate, their texts, and one sentence on the chosen one."""
     found = [chosen, *runners_up]
     rows = [["", "time", "speed", "products", "moved for them", "transforms"]]

@@ -195,10 +195,10 @@ class _Sharing:
         """A block, or a warp, leaves its part. If it comes last, it adds up all parts, in their order, and stores."""
         leader = A_WARP.each(self.count(), 1) if self.by_warps else over(THREAD, 1, self.count())
         clear = self.each(lambda here: self.cleared(here))
-        more = self.each(lambda here: self.move("add_sums", here, variable(_PART), out=False))
+        more = self.each(lambda here: self.move(here, variable(_PART), out=False))
         added = (clear, For(_PART, ZERO, constant(self.parts), 1, (more,), "rolled"))
         return (
-            self.each(lambda here: self.move("put_sums", here, self.part, out=True)),
+            self.each(lambda here: self.move(here, self.part, out=True)),
             leader,
             Read(_TAKEN, Load(_LAST, self.group or (ZERO,))),
             If((Inside(variable(_TAKEN), self.parts - 1, self.parts),), (*added, *stored)),
@@ -214,7 +214,7 @@ class _Sharing:
         store = Store(ACCUMULATORS, (*here, variable("number")), Number(0))
         return For("number", ZERO, constant(SUMS), 1, (store,), "unrolled")
 
-    def move(self, name: str, here: tuple[Index, ...], part: Index, out: bool) -> Statement:
+    def move(self, here: tuple[Index, ...], part: Index, out: bool) -> Statement:
         """A lane's four sums go to memory, or those of memory are added to them."""
         warp, lane, row, column = here
         sums = Address(ACCUMULATORS, (*here, ZERO))

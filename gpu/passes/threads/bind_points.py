@@ -22,7 +22,7 @@ from gpu.passes.facts.reading import flat, loads_of, most_points, moves_by
 from gpu.passes.facts.workers import BLOCK, BLOCK_THREADS, BLOCKS, THREAD, over
 from tiling.loops.buffer import Buffer
 from tiling.loops.facts.nests import chain, trips
-from tiling.loops.index import ZERO, Index, Range, applied, constant, variable
+from tiling.loops.index import ZERO, Index, applied, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Body, Define, For, If, Inside, Statement, Store
 from tiling.loops.rewrite import substituted
@@ -44,7 +44,7 @@ def bind_points(kernel: Kernel) -> Kernel:
         if not isinstance(statement, For) or statement.kind == BLOCKS:
             return statement
         loops, body = chain(statement)
-        return _bound(loops, body, kernel.ranges, buffers) if is_of_points(loops, body, kernel) else statement
+        return _bound(loops, body, buffers) if is_of_points(loops, body, kernel) else statement
 
     return replace(kernel, body=tuple(map(bound, kernel.body)))
 
@@ -81,7 +81,7 @@ def places_of(loops: list[For], point: Index) -> tuple[Define, ...]:
     return tuple(found)
 
 
-def _bound(loops: list[For], body: Body, ranges: Mapping[str, Range], buffers: Mapping[str, Buffer]) -> For:
+def _bound(loops: list[For], body: Body, buffers: Mapping[str, Buffer]) -> For:
     count, *_, last = total(loops), *loops
     each = WIDE if _is_wide(loops, body, buffers) and count.offset >= MANY else 1
     if each > 1:

@@ -52,7 +52,7 @@ def explained(scheme: AnyScheme, others: Sequence[AnyScheme], known: Knowledge) 
     transformed = [other for other in rest if isinstance(other, WinogradCandidate)]
     direct = [other for other in rest if not isinstance(other, WinogradCandidate)]
     if isinstance(chosen, WinogradCandidate):
-        table = explain_winograd(chosen, transformed[:RUNNERS_UP], known.machine)
+        table = explain_winograd(chosen, transformed[:RUNNERS_UP])
     else:
         table = explain(chosen, direct[:RUNNERS_UP], known.machine)
     foreign = direct if isinstance(chosen, WinogradCandidate) else transformed

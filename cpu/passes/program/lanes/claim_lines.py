@@ -53,7 +53,7 @@ def _claimed(body: Body, outputs: Mapping[str, Buffer]) -> Body:
     found = [with_blocks(statement, lambda block: _claimed(block, outputs)) for statement in body]
     for number, later in enumerate(body):
         for row in _rows(later, outputs):
-            before = (place for place in range(number) if _computes(body[place], later, row))
+            before = (place for place in range(number) if _computes(body[place], later))
             place = max(before, default=None)
             if place is not None:
                 loop = found[place]
@@ -77,8 +77,8 @@ def _rows(loop: Statement, outputs: Mapping[str, Buffer]) -> Iterator[_Row]:
                 yield _Row(outputs[store.buffer], (*outer, along), loop.name)
 
 
-def _computes(loop: Statement, later: Statement, row: _Row) -> bool:
-    """Whether a loop walks the same row, and computes functions while it does, without a loop or a choice inside."""
+def _computes(loop: Statement, later: Statement) -> bool:
+    """Whether a loop walks the row of a later one and computes functions, without a loop or a choice inside."""
     assert isinstance(later, For)
     if not isinstance(loop, For) or loop.kind != "serial" or loop.start != later.start:
         return False
