@@ -21,7 +21,7 @@ from cpu.codegen.frame.operands import operands
 from cpu.codegen.frame.remarks import about_memory, about_operands, about_run, about_strides, preamble
 from cpu.codegen.inside import facts_of, loops_of
 from cpu.codegen.pack import pack_lines
-from cpu.codegen.winograd import facts, packed_floats, winograd_forms_of, winograd_packing_forms_of
+from cpu.codegen.winograd import frame_fields, packed_floats, winograd_forms_of, winograd_packing_forms_of
 from cpu.passes.forms import packing_forms, product_forms
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.version import VERSION
@@ -204,14 +204,13 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
     threads = _threads(winograd, threads)
     symbol = symbol_of(problem, isa, threads, winograd.algorithm)
     kernels = microkernels_of(winograd, isa)
-    found = facts(winograd, isa, threads, symbol)
-    memory = found.pop("scratch")
+    fields, memory = frame_fields(winograd, isa, threads, symbol)
     scratch = memory.bytes(threads)
     call = Call(symbol, _parameters(problem, isa), scratch, threads)
     text = TEMPLATES.get_template("kernel.c.j2").render(
         _shared(winograd, problem, isa, call),
         microkernels=[describe(kernel, isa) for kernel in kernels],
-        **found,
+        **fields,
     )
     plain = call_text(call, isa)
     own, packed = memory.own.offset, packed_floats(winograd)

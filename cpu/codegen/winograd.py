@@ -23,7 +23,7 @@ from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import winograd_forms, winograd_packing_forms
 from microkernels.tile.forms import Isa
 from microkernels.tile.lanes import TAIL, lanes_definition, tail_definition
-from tiling.loops.kernel import Kernel
+from tiling.loops.kernel import Kernel, Scratch
 from tiling.loops.language import LINE
 from tiling.loops.lowering.show import show
 from tiling.loops.walk import buffers
@@ -58,8 +58,11 @@ _BUFFERS = {
 }
 
 
-def facts(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> dict[str, Any]:
-    """The fields of the frame for this kernel. Raises SchemeError for a product that has core loops."""
+def frame_fields(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> tuple[dict[str, Any], Scratch]:
+    """The fields of the frame for this kernel, and the memory that a call needs.
+
+    Raises SchemeError for a product that has core loops.
+    """
     problem, alpha = winograd.problem, winograd.alpha
     _check(winograd)
     *_, (_, kernel) = winograd_forms_of(winograd, isa, threads)
@@ -70,7 +73,7 @@ def facts(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> dict[str, 
     epilogue = [epilogue_text(problem.epilogue, isa)] if problem.epilogue else []
     buffers_of = [f"{b.name}: {_BUFFERS[b.name]}" for b in buffers(kernel) if b.memory == "own"]
     scratch, arrays = kernel.scratch.bytes(threads).offset, bool(problem.epilogue_arrays)
-    return {
+    fields = {
         "loops": _loops(winograd),
         "operands": [*operands(problem), _PACKED.format(products=alpha * alpha)],
         "preamble": ["#include <stdio.h>", "#include <stdlib.h>"],
@@ -86,10 +89,10 @@ def facts(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> dict[str, 
         "functions": printer.functions(),
         "about_run": about_run(threads, scratch, arrays, [], _TASKS.format(buffers="\n *     ".join(buffers_of))),
         "body": printer.body(),
-        "scratch": kernel.scratch,
         "packers": packer.functions(),
         "pack": _packing(winograd, symbol, weights.scratch.shared.offset, packer.body()),
     }
+    return fields, kernel.scratch
 
 
 def _about(winograd: Winograd) -> str:
@@ -126,13 +129,13 @@ def _packing(winograd: Winograd, symbol: str, scratch: int, loops: list[str]) ->
 
 
 def winograd_forms_of(winograd: Winograd, isa: Isa, threads: int) -> Iterator[tuple[str, Kernel]]:
-    """The loops of the algorithm after each pass: (name, loops), … Raises SchemeError as `facts` does."""
+    """The loops of the algorithm after each pass: (name, loops), … Raises SchemeError as `frame_fields` does."""
     _check(winograd)
     return winograd_forms(winograd, around_facts(winograd, isa, threads), product_facts(winograd, isa))
 
 
 def winograd_packing_forms_of(winograd: Winograd, isa: Isa, threads: int) -> Iterator[tuple[str, Kernel]]:
-    """The loops that pack its weights after each pass: (name, loops), … Raises SchemeError as `facts` does."""
+    """The loops that pack its weights after each pass: (name, loops), … Raises SchemeError as `frame_fields` does."""
     _check(winograd)
     around, product = around_facts(winograd, isa, threads), product_facts(winograd, isa)
     return winograd_packing_forms(winograd, around, product, weight_groups_of(winograd.product))

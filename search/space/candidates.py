@@ -111,10 +111,10 @@ def candidates(problem: Problem, known: Knowledge) -> list[Scheme | Winograd]:
     direct: tuple[Candidate, ...] = ()
     if known.algorithm != "direct" and not unsupported_reason(problem):
         products = known.catalog("matmul", False)
-        place = known.machine, products, known.threads
-        transformed = winograd.winograd_candidates(problem, *place, known.between_algorithms.cold)
+        resources = known.machine, products, known.threads
+        transformed = winograd.winograd_candidates(problem, *resources, known.between_algorithms.cold)
         if known.algorithm == "auto":
-            transformed = winograd.fit_for_networks(transformed, *place)
+            transformed = winograd.fit_for_networks(transformed, *resources)
     if known.algorithm != "winograd":
         ranked = _ranked(problem, known)
         direct = space.shortlist(ranked, len(ranked))
@@ -137,9 +137,9 @@ def _between_algorithms(direct: Candidate, known: Knowledge) -> float:
 def predicted(schemes: Sequence[Scheme | Winograd], known: Knowledge) -> list[Candidate | WinogradCandidate]:
     """Any schemes of one problem with their predictions, in the order given."""
     products = known.catalog("matmul", False)
-    forms = [s for s in schemes if isinstance(s, Winograd)]
-    place = known.machine, products, known.threads
-    transformed = iter(winograd.predicted(forms, *place, known.between_algorithms.cold))
+    by_winograd = [s for s in schemes if isinstance(s, Winograd)]
+    resources = known.machine, products, known.threads
+    transformed = iter(winograd.predicted(by_winograd, *resources, known.between_algorithms.cold))
     direct = iter(_predicted([s for s in schemes if isinstance(s, Scheme)], known))
     return [next(transformed) if isinstance(s, Winograd) else next(direct) for s in schemes]
 

@@ -81,9 +81,9 @@ def winograd_candidates(
     for m in TRIED:
         for block, channels in blocks(problem, m, machine, threads, cold)[:BLOCKS]:
             product = product_problem(problem, block, channels)
-            for scheme in candidates(product, machine, catalog, 1, SCHEMES):
-                winograd = Winograd(problem, m, block, channels, scheme.scheme)
-                found.append(_candidate(winograd, scheme.prediction, machine, threads, cold))
+            for candidate in candidates(product, machine, catalog, 1, SCHEMES):
+                winograd = Winograd(problem, m, block, channels, candidate.scheme)
+                found.append(_candidate(winograd, candidate.prediction, machine, threads, cold))
     return sorted(found, key=lambda candidate: (candidate.prediction.seconds, candidate.scheme.text))
 
 

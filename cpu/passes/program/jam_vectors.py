@@ -28,8 +28,8 @@ from tiling.loops.language import Alloc, Apply, Body, For, If, Let, Load, Operan
 from tiling.loops.rewrite import parts_of, substituted, with_values
 from tiling.loops.walk import walk, with_blocks
 
-# Vectors at once. An FMA takes 4 cycles on today's CPUs and one or two begin in each: four to eight keep them busy, and
-# eight with what they read still fit 16 registers only just.
+# Vectors at once. An FMA takes 4 cycles on today's CPUs, and one or two begin in each cycle, so four to eight sums keep
+# them busy. Eight, with the vectors that they read, would only just fit 16 registers.
 MOST = 4
 # The share of the registers for sums of vectors that share nothing, and of products that one row alone reads. These
 # wait for memory, and longer runs of neighbours help the CPU's prefetchers. Sums of columns on one thread of a Zen 5,
@@ -48,7 +48,7 @@ def jam_vectors(kernel: Kernel, lanes: int, registers: int, threads: int) -> Ker
 
 @dataclass(frozen=True)
 class _Jamming:
-    """registers, threads: as in `jam_vectors`. alone: the most vectors at once where they share nothing."""
+    """lanes, threads: as in `jam_vectors`. alone: the most vectors at once where they share nothing."""
 
     lanes: int
     alone: int

@@ -62,12 +62,12 @@ def matrix_tiles(kernel: Kernel, problem: Problem, instructions: MatrixInstructi
     """The kernel with matrix instructions in its functions. Its tile registers have no shapes yet."""
 
     def multiplied(function: Function) -> Function:
-        return _Tiler(kernel, function, problem, instructions).whole() if _has_sums(function) else function
+        return _Tiler(kernel, function, problem, instructions).whole() if _is_tile(function) else function
 
     return replace(kernel, functions=tuple(map(multiplied, kernel.functions)))
 
 
-def _has_sums(function: Function) -> bool:
+def _is_tile(function: Function) -> bool:
     """Whether a function is a register tile."""
     return any(isinstance(statement, Alloc) for statement in function.body)
 
@@ -111,7 +111,7 @@ class _Tiler:
         return self.sums.shape[1]
 
     @cached_property
-    def shapes(self) -> tuple[Buffer, ...]:
+    def tiles(self) -> tuple[Buffer, ...]:
         """The tile registers: those of sums, of x and of the weights."""
         of_sums, lanes = len(self.runs) * self.vectors, self.instructions.lanes
         found = []
@@ -124,7 +124,7 @@ class _Tiler:
 
     def whole(self) -> Function:
         """The function, whose sums go to memory before its first store of an output."""
-        tiles = tuple(Alloc(register) for register in self.shapes)
+        tiles = tuple(map(Alloc, self.tiles))
         in_memory = Alloc(replace(self.sums, memory="stack"))
         body = self.body(tuple(s for s in self.function.body if not isinstance(s, Alloc)))
         # A tile without an output stores nothing.
@@ -156,7 +156,7 @@ class _Tiler:
 
     def zeroed(self) -> Body:
         """The statements that set all sums to 0."""
-        registers = (self.shapes[self.registers.sums(n, v)] for n in range(len(self.runs)) for v in range(self.vectors))
+        registers = (self.tiles[self.registers.sums(n, v)] for n in range(len(self.runs)) for v in range(self.vectors))
         return tuple(_do(self.instructions.zero(tile.shape[0]), t=_whole(tile)) for tile in registers)
 
     def moved(self, move: Callable[[tuple[int, int], int], Instruction]) -> Body:
@@ -164,7 +164,7 @@ class _Tiler:
         found: list[Statement] = []
         for number, run in enumerate(self.runs):
             for v in range(self.vectors):
-                tile = self.shapes[self.registers.sums(number, v)]
+                tile = self.tiles[self.registers.sums(number, v)]
                 place = Address(ACCUMULATORS, (constant(run.first), constant(v), ZERO))
                 instruction = move(_shape(tile), prod(self.sums.shape[1:]))
                 row = Stride(ACCUMULATORS, (constant(1), ZERO, ZERO))
@@ -201,7 +201,7 @@ class _Tiler:
         held: dict[int, int] = {}
         turn = 0
         for number, (load, apart) in step.runs.items():
-            run, x = self.runs[number], self.shapes[self.registers.x_of[number]]
+            run, x = self.runs[number], self.tiles[self.registers.x_of[number]]
             elements = sum(index.offset * one for index, one in zip(apart.at, self.arrays[load.buffer].strides))
             place = Address(load.buffer, load.at)
             line = [_do(self.instructions.load(_shape(x), elements), t=_whole(x), p=place, step=apart)]
@@ -209,12 +209,12 @@ class _Tiler:
                 if v not in held or len(weights) < self.vectors:
                     held[v] = weights[turn % len(weights)]
                     turn += 1
-                    w, (at,) = self.shapes[held[v]], step.weights.at
+                    w, (at,) = self.tiles[held[v]], step.weights.at
                     place = Address(step.weights.buffer, (at + v * self.words * lanes,))
                     row = Stride(place.buffer, (constant(lanes),))
                     line.append(_do(self.instructions.load(_shape(w), lanes), t=_whole(w), p=place, step=row))
-                sums = self.shapes[self.registers.sums(number, v)]
-                operands = {"acc": _whole(sums), "x": _whole(x), "w": _whole(self.shapes[held[v]])}
+                sums = self.tiles[self.registers.sums(number, v)]
+                operands = {"acc": _whole(sums), "x": _whole(x), "w": _whole(self.tiles[held[v]])}
                 line.append(_do(self.instructions.multiply(run.count, self.words), **operands))
             found.append(Block("", tuple(line)))
         return (*found, _do(self.instructions.awake))

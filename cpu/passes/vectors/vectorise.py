@@ -96,6 +96,7 @@ class _Vectoriser:
     def lane_loop(self, body: Body) -> Body:
         """The statements inside a loop over lanes, for all lanes at once."""
         if len(body) == 1 and isinstance(body[0], If) and len(body[0].body) > 1 and (test := _on_lane(body[0])):
+            assert body[0].conditions == test and not body[0].otherwise, "several statements stand behind one test"
             return tuple(found for statement in body[0].body for found in self.of_lanes(statement, *test))
         return tuple(found for statement in body for found in self.of_lanes(statement, None))
 
@@ -294,6 +295,6 @@ def _first_lane(at: tuple[Index, ...]) -> tuple[Index, ...]:
 
 
 def _mask(test: Inside) -> Mask:
-    """The lanes below the end that a test names, where the loops around it have been unrolled."""
+    """How many lanes pass a test: once the loops around it are unrolled, a number."""
     assert test.high is not None
     return Mask((test.index - Index((("lane", 1),))) * -1 + test.high)
