@@ -196,9 +196,9 @@ class For:
 
     kind: "serial", "rolled" where compilers may not unroll it, "unrolled" or "vector"; or the workers that run it side
     by side: "core", "block", "warp", "lane" … The blocks of a "cluster" reach each other's shared memory.
-    dim: the dim of the problem that the loop walks, "" for none. limit: the iterations
-    from this one on change nothing that is needed, so a pass may end the loop there; None where all are needed.
-    together: how many iterations a compiler is to write out, one behind the other, in each of its own.
+    dim: the dim of the problem that the loop walks, "" for none. limit: the iterations from this one on change nothing
+    that is needed, so a pass may end the loop there; None where all are needed. together: how many iterations a
+    compiler is to write out, one behind the other, in each of its own.
     """
 
     name: str
@@ -254,7 +254,7 @@ class StagedPart:
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """All workers of a kind run `body`, each with buffers and marks of its own. They share the iterations of the core
+    """All workers of a kind run `body`, each with buffers and flags of its own. They share the iterations of the core
     loop in it.
     """
 

@@ -100,10 +100,8 @@ class _Nest:
 
 @dataclass(frozen=True)
 class _Transposer:
-    """of_tile: the blocks of a tile with these loops over rows. dtype, registers: what the buffer that holds the rows
-    has.
-
-    outputs: the views of the array that is stored to.
+    """of_tile: the blocks of a tile with these loops over rows. registers: the buffer that holds the rows. dtype: its
+    dtype. outputs: the views of the array that is stored to.
     """
 
     of_tile: Callable[[tuple[For, ...]], tuple[Rows, ...]]

@@ -194,7 +194,7 @@ class _Sharing:
     def shared(self, stored: Body) -> Body:
         """A block, or a warp, leaves its part. If it comes last, it adds up all parts, in their order, and stores."""
         leader = A_WARP.each(self.count(), 1) if self.by_warps else over(THREAD, 1, self.count())
-        clear = self.each(lambda here: self.cleared(here))
+        clear = self.each(self.cleared)
         more = self.each(lambda here: self.move(here, variable(_PART), out=False))
         added = (clear, For(_PART, ZERO, constant(self.parts), 1, (more,), "rolled"))
         return (

@@ -37,8 +37,8 @@ _MOST_STAGES = 16  # of a ring whose stages are told apart
 class _Access:
     """An access to an array. dealt: the loops by which threads get their points; none where all threads access it.
 
-    stage: that of a ring, if it is the same for all threads; else None. lands: whether copies
-    end here that have begun before. over: whether an mbarrier tells who comes later that it is over.
+    stage: that of a ring, if it is the same for all threads; else None. lands: whether copies end here that have begun
+    before. over: whether an mbarrier tells later threads that the access is over.
     """
 
     buffer: str
@@ -95,7 +95,8 @@ class _Placing:
     """name: the variable that numbers the team's threads. buffers: what the launch writes to. copied: what asynchronous
     copies write to. bytes_: which bytes each shared buffer takes. boxed: those that the copy engine brings boxes to.
     left: every array in memory that a launch with a `Take` changes. There groups leave parts of sums for others, each
-    element once. known: the accesses of statements, by `id`, with each, so that no other one gets its identity.
+    element once. known: the accesses of each statement by its `id`, beside the statement, so that no
+    other one gets the same `id`.
     """
 
     name: str
@@ -143,7 +144,7 @@ class _Placing:
         return tuple(found), before
 
     def touched(self, statement: Statement) -> _Accesses:
-        """Its accesses. A loop is gone through again and again, until all that comes before it is known."""
+        """The accesses of a statement, found once: a loop is gone through until all that comes before it is known."""
         found = self.known.get(id(statement))
         if found is None:
             found = self.known[id(statement)] = statement, frozenset(self.accesses(statement, ()))

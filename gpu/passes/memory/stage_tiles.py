@@ -134,12 +134,12 @@ class _Tile:
         value: Value = Load(self.array.name, source)
         if self.array.dtype in WIDENED:
             value = Apply(WIDENED[self.array.dtype], (value,))
-        tests = self._outside(source)
+        tests = self._inside(source)
         if tests:
             value = Choose(tests, value, Number(0, self.buffer.dtype))
         return copied(team, self.buffer, value)
 
-    def _outside(self, source: tuple[Index, ...]) -> tuple[Condition, ...]:
+    def _inside(self, source: tuple[Index, ...]) -> tuple[Condition, ...]:
         """What must hold for an element of the tile to lie in the array."""
         tests = []
         for index, at, extent in zip(self.tensor.indices, source, self.array.shape):

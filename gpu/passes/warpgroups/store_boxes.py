@@ -1,4 +1,4 @@
-"""Lets the copy engine store the output: each warp leaves boxes of its sums in shared memory, mostly two in turns.
+"""Lets the copy engine store the output: each warp leaves its sums in boxes in shared memory, mostly two in turns.
 
     for warp in 0..8, warp:
       …
@@ -101,7 +101,7 @@ def store_boxes(kernel: Kernel, scheme: Scheme) -> Kernel:
 
 
 def _buffers(body: Body, turn: Index | None, width: int) -> int:
-    """How many buffers a warp has. Boxes of tiles of one box take turns only where every tile is stored."""
+    """How many buffers a warp has. Where a tile is one box, boxes take turns only if every tile is stored."""
     warps = next(s for s in walk(body) if _is_storing(s))
     assert isinstance(warps, For)
     every = turn is not None and not any(isinstance(s, If) for s in warps.body)

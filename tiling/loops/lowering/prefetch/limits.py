@@ -20,10 +20,10 @@ LARGEST_PIECE, LARGEST_OF_SHORT_VECTORS = 1 << 20, 1 << 18
 # Lanes of a vector, at least, that tell a core with AVX-512 from others, whose vectors are short.
 LONG_VECTOR = 16
 # Bytes of the largest L1 of a core with AVX-512. `python -m bench.prefetch` on Sapphire Rapids, with and without the
-# prefetch: 1.05 times the speed for mobilenet:M9 and resnet18:R10, 1.03 for yolo9000:Y23. 4 to 24 steps are alike.
-# Panels that fit L1 lose as much by it.
+# prefetch: 1.05 times the speed for mobilenet:M9 and resnet18:R10, 1.03 for yolo9000:Y23. Distances of 4 to 24 steps
+# are alike. Panels that fit L1 lose as much by it.
 LARGEST_L1 = 48 << 10
-PREFETCH_DISTANCE = 8
+PREFETCH_DISTANCE = 8  # steps
 # Bytes of the largest x whose pixels are prefetched for the next tile: L2 holds it. A larger one comes from too far
 # away, and its lines in too many streams at once. MobileNet-V2's D2, channels first on two threads, 4.7 MB, took 1.07
 # times as long.

@@ -13,7 +13,7 @@ from tiling.problem import Problem
 
 @dataclass(frozen=True)
 class NextPixels:
-    """The pixels that the next iteration of `loop` is first to read. Each of them holds one tile, of unrolled taps."""
+    """The pixels that the next iteration of `loop`, a tile of unrolled taps, is first to read."""
 
     loop: Loop
 

@@ -42,8 +42,8 @@ class Plan:
     `next_pixels` come from L2, which counts as if no tile waited for it (decision 016).
     """
 
-    # Six more into L1 in each step take no measurable time where the tile has two vectors or more, and 29 pairs of
-    # kernels with and without them are as the model expects. 28 rows of one vector take 8 % longer with six.
+    # Six more prefetches into L1 in each step take no measurable time where the tile has two vectors or more, and 29
+    # pairs of kernels with and without them are as the model expects. 28 rows of one vector take 8 % longer with six.
     tile: Around
     pieces: tuple[Piece, ...]
     past_l1: str
