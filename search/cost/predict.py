@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import gcd, prod
 
-from microkernels.tile.isa import isa_named
 from microkernels.tile.microkernel import Microkernel, microkernel_of
-from microkernels.tile.transpose import blocks, transposition
 from search.cost.apart import apart
 from search.cost.cache_conflicts import geometries
 from search.cost.costs import COSTS, Costs
+from search.cost.tiles import TileSeconds
 from search.cost.visits import changes_of_tile, sweeps, trips_of
 from search.cost.volume import NOTHING, Cold, Traffic, Volumes, tasks
 from tiling.arrays.access import access_of
@@ -26,7 +24,6 @@ from tiling.loops.lowering.prefetch.plan import plan_prefetches, prefetched
 from tiling.loops.lowering.stream_plan import may_stream, outgrows
 from tiling.machine import Machine
 from tiling.problem import Problem
-from tiling.rewrite.copies.panels import visits_of_panel
 from tiling.scheme.scheme import Scheme
 
 # The model, with the constants of `search.cost.costs`:
@@ -122,9 +119,7 @@ class Predictor:
         self._score = score
         self._volumes = Volumes(problem, machine, threads, cold)
         self._kernels: dict[tuple[int, ...], tuple[Microkernel, float]] = {}
-        self._inside = problem.inside_fraction
-        narrow = isa_named(machine.isa).narrow_to(problem.output_dtype)
-        self._in_line = narrow.in_line if narrow else 1
+        self.tiles = TileSeconds(problem, machine, threads, costs)
         self._names = dict(zip("xwy", (tensor.name for tensor in problem.tensors)))
         shares = geometries(machine, threads)
         self._l2 = shares[min(1, len(shares) - 1)].bytes
@@ -135,11 +130,9 @@ class Predictor:
         # Bytes/s that come into L1, and whether scores were measured with weights that come so. It is not known that
         # choices gain by it where tiles store transposed: there neighbouring pixels share lines of y.
         self.outside_l1 = machine.caches[1].bandwidth if len(machine.caches) > 1 else machine.memory_bandwidth
-        apart = self.access.lanewise or self.access.by_matrix or self.access.weights_broadcast
-        self._steps_lines = not apart and self._on_other_lines()
-        self.scored_from_l2 = not apart and not self.access.transposed_output
-        # peak FLOP/s = pipes · lanes · 2 · clock
-        self._cycle = costs.pipes * machine.lanes * 2 / machine.peak
+        others = self.access.lanewise or self.access.by_matrix or self.access.weights_broadcast
+        self._steps_lines = not others and self._on_other_lines()
+        self.scored_from_l2 = not others and not self.access.transposed_output
 
     def predict(self, scheme: Scheme) -> Prediction:
         """The prediction of one scheme."""
@@ -157,7 +150,7 @@ class Predictor:
         others = apart(scheme, self.machine, self.threads)
         seconds = overlapped(core, movement, vectors, exposed) + left + start + others
         if self.access.by_matrix:
-            seconds += self.costs.reshape * changes_of_tile(scheme) * share * self._cycle
+            seconds += self.costs.reshape * changes_of_tile(scheme) * share * self.tiles.cycle
         if self._steps_lines and movement[0] < max(core, *movement):
             stepped = movement[0] * traffic[0].of(self._names["x"]) / max(1, traffic[0].total)
             seconds += (self.costs.stepped - exposed) * stepped
@@ -245,75 +238,12 @@ class Predictor:
             times = visits * share
             for count in choice:
                 times *= count
-            compute += times * self.tile_seconds(kernel, score, steps)
-            overhead += times * (self.tile_overhead(kernel, steps, last, passes) + self._pixels(scheme, kernel, steps))
+            compute += times * self.tiles.arithmetic(kernel, score, steps)
+            overhead += times * (
+                self.tiles.around(kernel, steps, last, passes) + self.tiles.pixels(scheme, kernel, steps)
+            )
             parts.append(Part(kernel, score, times))
         return compute, overhead, tuple(parts), passes
-
-    def tile_seconds(self, kernel: Microkernel, score: float, steps: float) -> float:
-        """Seconds of arithmetic in one visit of `steps` steps to a register tile. Taps on padding are skipped."""
-        return steps * kernel.fmas * self._inside / self.costs.pipes / max(score, 1e-3) * self._cycle
-
-    def tile_overhead(self, kernel: Microkernel, steps: float, last: float, passes: float) -> float:
-        """Seconds of one visit besides its arithmetic.
-
-        last: trips of the innermost loop. passes: how often the same outputs are visited. The stores of one tile
-        overlap the arithmetic of the next only as far as registers are free, so they count here.
-        """
-        costs = self.costs
-        shuffles, lines = self._stored(kernel)
-        outputs = shuffles * costs.shuffle + lines * costs.store
-        outputs += (shuffles * costs.shuffle + lines * costs.load) * (passes - 1) / passes
-        entry = costs.entry_by_vectors if self.access.lanewise else costs.entry
-        entries = steps / last * entry if last > 1 else 0.0
-        # An iteration whose FMAs take many cycles hides its own counting; a short one does not.
-        control = steps * max(0.0, costs.step - kernel.fmas / costs.pipes / 2)
-        if not self.access.lanewise and not self.access.by_matrix and kernel.accumulators <= costs.pipes * costs.drain:
-            control += steps * costs.slack
-        if self.access.by_matrix:
-            outputs += costs.matrix + costs.through * kernel.accumulators
-            outputs += costs.lone * kernel.accumulators if kernel.vectors == 1 else 0
-        if self._in_line > 1 and not self.access.transposed_output:
-            outputs += costs.narrow * (kernel.accumulators // kernel.vectors) * (kernel.vectors % self._in_line)
-        return (outputs + costs.drain + costs.tile + entries + control) * self._cycle
-
-    def _pixels(self, scheme: Scheme, kernel: Microkernel, steps: float) -> float:
-        """Seconds of one visit for vectors of x that are read in place: for vectors that lie in two lines, and for
-        packing.
-
-        The first visit to a panel packs it. Vectors of V bytes begin at multiples of g where channels do, so a share
-        (V - g) / L of them crosses from one line of L bytes to the next.
-        """
-        if not access_of(self.problem).weights_broadcast:
-            return 0.0
-        costs, x = self.costs, self.problem.vector
-        line, size = self.machine.caches[0].line, self.access.bytes_of(x)
-        two = max(0, self.machine.lanes * size - gcd(x.shape[-1] * size, line)) / line
-        points = prod(count for _, count in kernel.unrolled)
-        visits = visits_of_panel(scheme, self.threads)
-        each = (costs.split * two + costs.pack) / visits if visits else costs.split * two
-        return steps * points * kernel.vectors * each * self._cycle
-
-    def _stored(self, kernel: Microkernel) -> tuple[int, float]:
-        """Shuffles and touched lines that bring a tile's accumulators to memory.
-
-        A store of n outputs anywhere in lines of L outputs touches 1 + (n - 1) / L lines on average. Where it begins at
-        a multiple of g outputs it touches 1 + (n - g) / L. Rows of K outputs begin at multiples of gcd(K, L).
-        """
-        problem, lanes = self.problem, self.machine.lanes
-        line = self.machine.caches[0].line // self.access.bytes_of(problem.output)
-        if not self.access.transposed_output:
-            apart, stores, alone = gcd(problem.output.shape[-1], line), *divmod(kernel.vectors, self._in_line)
-            rows = kernel.accumulators // kernel.vectors
-            whole = stores * (1 + max(0, lanes * self._in_line - apart) / line)
-            return 0, rows * (whole + alone * (1 + max(0, lanes - apart) / line))
-        tile = {dim: 1 for dim in problem.row_dims} | dict(kernel.rows)
-        aligned = tile[problem.output_axes[-1]] % lanes == 0
-        shuffles, lines = 0, 0.0
-        for block in blocks(problem, tile, lanes):
-            shuffles += len(transposition(lanes, block.count).shuffles)
-            lines += lanes * (1 if aligned else 1 + (block.count - 1) / line)
-        return kernel.vectors * shuffles, kernel.vectors * lines
 
 
 def predict(scheme: Scheme, machine: Machine, score: Score, threads: int = 1, costs: Costs = COSTS) -> Prediction:

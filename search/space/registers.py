@@ -181,7 +181,8 @@ class _Visits:
         if sizes not in self._timed:
             predictor, steps = self.predictor, self._steps
             kernel, score = predictor.kernel(self._fixed | dict(zip(self.dims, sizes)))
-            core = predictor.tile_seconds(kernel, score, steps) + predictor.tile_overhead(kernel, steps, self._last, 1)
+            tiles = predictor.tiles
+            core = tiles.arithmetic(kernel, score, steps) + tiles.around(kernel, steps, self._last, 1)
             weights, moving = (moved / predictor.outside_l1 for moved in self._streamed(sizes))
             scored = weights if predictor.scored_from_l2 else 0.0
             self._timed[sizes] = (overlapped(core, (moving,), scored, predictor.costs.exposed), score)
