@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tiling.loops.language import Block, Body, Condition, For, If, Inside, StagedPart, Statement, Team
-from tiling.loops.walk import inside, with_blocks
+from tiling.loops.walk import walk, with_blocks
 
 
 def with_condition(body: Body, condition: Condition, by: Condition | bool) -> Body:
@@ -41,8 +41,5 @@ def is_idle(statement: Statement) -> bool:
 
 def conditions_of(body: Body) -> Iterator[Inside]:
     """Every condition on an index in a block, in the order of the text."""
-    for statement in body:
-        if isinstance(statement, If):
-            yield from (condition for condition in statement.conditions if isinstance(condition, Inside))
-        for block in inside(statement):
-            yield from conditions_of(block)
+    choices = (s for s in walk(body) if isinstance(s, If))
+    return (condition for choice in choices for condition in choice.conditions if isinstance(condition, Inside))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+from tiling.loops.facts.nests import steps_of
 from tiling.loops.index import ZERO, applied, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Body, Define, For, Statement, Team
@@ -37,7 +38,7 @@ def bind_cores(kernel: Kernel) -> Kernel:
         return kernel
     *before, _ = kernel.body
     body = loops[-1].body
-    trips = [(loop.stop - loop.start).offset // loop.step for loop in loops]
+    trips = list(map(steps_of, loops))
     defines: list[Statement] = []
     for number, loop in enumerate(loops):
         task = applied("/", variable(WORKER), constant(prod(trips[number + 1 :])))

@@ -19,7 +19,7 @@ from tiling.loops.conditions import conditions_of, with_condition
 from tiling.loops.index import Index, applied, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Block, Body, Define, For, Inside, Statement
-from tiling.loops.walk import inside, with_blocks
+from tiling.loops.walk import walk, with_blocks
 
 
 def bound_taps(kernel: Kernel) -> Kernel:
@@ -88,10 +88,4 @@ def tap_bounds(loop: For, condition: Inside) -> tuple[Index, Index]:
 
 def _loops(body: Body) -> list[For]:
     """Every loop in a block."""
-    found = []
-    for statement in body:
-        if isinstance(statement, For):
-            found.append(statement)
-        for block in inside(statement):
-            found += _loops(block)
-    return found
+    return [s for s in walk(body) if isinstance(s, For)]

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from tiling.loops.index import Index, variable
 from tiling.loops.language import Body, For, Inside
-from tiling.loops.walk import inside
+from tiling.loops.walk import walk
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,5 @@ def _at(test: Inside, others: Index, shift: int, reached: list[int]) -> Inside |
 
 def values_in(body: Body) -> dict[str, range]:
     """The values of the variables of the loops in a block, where these are known."""
-    found = {}
-    for statement in body:
-        if isinstance(statement, For) and statement.start.is_constant and statement.stop.is_constant:
-            found[statement.name] = range(statement.start.offset, statement.stop.offset, statement.step)
-        for block in inside(statement):
-            found |= values_in(block)
-    return found
+    loops = (s for s in walk(body) if isinstance(s, For) and s.start.is_constant and s.stop.is_constant)
+    return {loop.name: range(loop.start.offset, loop.stop.offset, loop.step) for loop in loops}

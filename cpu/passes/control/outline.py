@@ -39,7 +39,7 @@ from tiling.loops.language import (
 from tiling.loops.lowering.tile import FIRST, LAST
 from tiling.loops.machines import Advance
 from tiling.loops.rewrite import places, with_values
-from tiling.loops.walk import buffers, inside, walk, with_blocks
+from tiling.loops.walk import buffers, walk, with_blocks
 
 Parameters = tuple[tuple[str, str], ...]
 
@@ -154,32 +154,16 @@ def _outer(index: Index, own: set[str]) -> Index:
 
 def _defined(body: Body) -> set[str]:
     """The variables that a block defines itself."""
-    found = set()
-    for statement in body:
-        if isinstance(statement, (For, Define)):
-            found.add(statement.name)
-        for block in inside(statement):
-            found |= _defined(block)
-    return found
+    return {s.name for s in walk(body) if isinstance(s, (For, Define))}
 
 
 def _bounds(body: Body) -> list[str]:
     """The variables in the bounds of loops."""
-    found: list[str] = []
-    for statement in body:
-        if isinstance(statement, For):
-            found += [*statement.start.names(), *statement.stop.names()]
-        for block in inside(statement):
-            found += _bounds(block)
-    return found
+    loops = (s for s in walk(body) if isinstance(s, For))
+    return [name for loop in loops for name in (*loop.start.names(), *loop.stop.names())]
 
 
 def _flags(body: Body) -> list[str]:
     """The flags that a block asks for."""
-    found: list[str] = []
-    for statement in body:
-        if isinstance(statement, If):
-            found += [condition.name for condition in statement.conditions if isinstance(condition, Flag)]
-        for block in inside(statement):
-            found += _flags(block)
-    return found
+    choices = (s for s in walk(body) if isinstance(s, If))
+    return [condition.name for choice in choices for condition in choice.conditions if isinstance(condition, Flag)]

@@ -18,6 +18,7 @@ from typing import TypeGuard
 
 from tiling.arrays.access import access_of
 from tiling.loops.buffer import PACKED, Buffer
+from tiling.loops.facts.nests import steps_of
 from tiling.loops.index import ZERO, Index, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Body, Condition, For, If, Inside, Load, Operand, Statement, Store
@@ -87,10 +88,10 @@ class _Packer:
         summed = [loop for loop in around if loop.kind != "vector" and set(loop.dim) <= set(problem.reductions)]
         columns = [loop for loop in around if column.coefficient(loop.name)]
         moving = [loop for loop in around if loop in summed or loop in columns]
-        words = prod(_trips(loop) for loop in summed if not loop.dim)
+        words = prod(steps_of(loop) for loop in summed if not loop.dim)
         at = groups + panel * (problem.reduction_length * words)
         for loop in (*columns, *summed):
-            walked = prod(_trips(inner) for inner in moving[moving.index(loop) + 1 :])
+            walked = prod(steps_of(inner) for inner in moving[moving.index(loop) + 1 :])
             at = at + (variable(loop.name) - loop.start) * (walked // loop.step)
         return Load(WEIGHTS, (at,))
 
@@ -101,10 +102,6 @@ def _reads_weights(part: Operand) -> TypeGuard[Load]:
 
 def _multiplies(body: Body) -> bool:
     return any(isinstance(s, Store) and any(_reads_weights(part) for part in parts_of(s.value)) for s in body)
-
-
-def _trips(loop: For) -> int:
-    return (loop.stop - loop.start).offset // loop.step
 
 
 def _split(index: Index, around: tuple[For, ...]) -> tuple[Index, Index]:

@@ -29,7 +29,7 @@ from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Body, For, If, Inside, Load, Number, Statement, Store
 from tiling.loops.rewrite import parts_of
-from tiling.loops.walk import inside
+from tiling.loops.walk import inside, walk
 from tiling.rewrite.weight_groups import WeightGroups
 
 PACKED = "packed"
@@ -73,19 +73,11 @@ def _reads(body: Body, loops: tuple[For, ...] = (), tests: tuple[Inside, ...] = 
 
 def _summed(kernel: Kernel) -> frozenset[str]:
     """The loops that move no output: those over summed dims."""
-    stores = [place for place in _stores(kernel.body) if place.buffer == "Y"]
+    stores = [s for s in walk(kernel.body) if isinstance(s, Store) and s.buffer == "Y"]
     moving = {name for store in stores for index in store.at for name in index.names()}
     loops = {loop.name: loop.dim for read in _reads(kernel.body) for loop in read.loops}
     dims = {dim for name, dim in loops.items() if name in moving}
     return frozenset(name for name, dim in loops.items() if dim not in dims)
-
-
-def _stores(body: Body) -> Iterator[Store]:
-    for statement in body:
-        if isinstance(statement, Store):
-            yield statement
-        for block in inside(statement):
-            yield from _stores(block)
 
 
 def _nest(read: _Read, there: _Read, summed: frozenset[str], groups: WeightGroups) -> Statement:

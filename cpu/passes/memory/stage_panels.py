@@ -24,6 +24,7 @@ from math import prod
 
 from tiling.arrays.access import access_of
 from tiling.loops.buffer import PACKED, Buffer
+from tiling.loops.facts.nests import steps_of
 from tiling.loops.index import ZERO, Index, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
@@ -172,7 +173,7 @@ class _Stager:
         lane = next(axis for axis, index in enumerate(load.at) if index.coefficient("lane"))
         tile = load.at[lane].replaced(dict.fromkeys(own, ZERO))
         at = load.at[lane] - tile
-        stride = prod(_trips(own[name]) for name in at.names())
+        stride = prod(steps_of(own[name]) for name in at.names())
         places = {dim: tile if axis == lane else load.at[axis] for axis, dim in enumerate(self.array.axes)}
         summed = [dim for dim in self.array.axes if dim in self.problem.reductions]
         found = []
@@ -215,7 +216,3 @@ def _within(index: Index, around: tuple[For, ...]) -> tuple[int, int]:
         index = index.replaced({loop.name: loop.start + variable(offset)})
         ranges[offset] = (0, (loop.stop - loop.start).offset - loop.step)
     return index.within(ranges)
-
-
-def _trips(loop: For) -> int:
-    return (loop.stop - loop.start).offset // loop.step

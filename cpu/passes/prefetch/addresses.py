@@ -13,7 +13,7 @@ from tiling.loops.index import ZERO, Index
 from tiling.loops.language import LINE, Body, For, Load
 from tiling.loops.lowering.prefetch.plan import Plan
 from tiling.loops.rewrite import places
-from tiling.loops.walk import inside
+from tiling.loops.walk import walk
 from tiling.problem import Problem
 from tiling.tensor import Tensor
 
@@ -44,10 +44,4 @@ def element(tensor: Tensor, at: Mapping[str, Index]) -> tuple[Index, ...]:
 
 def unrolled(body: Body) -> dict[str, Index]:
     """Zero for each variable of an unrolled loop and for the lane."""
-    found = {}
-    for statement in body:
-        if isinstance(statement, For):
-            found[statement.name] = ZERO
-        for block in inside(statement):
-            found |= unrolled(block)
-    return found
+    return {s.name: ZERO for s in walk(body) if isinstance(s, For)}

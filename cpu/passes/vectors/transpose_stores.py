@@ -20,6 +20,7 @@ from math import prod
 from microkernels.tile.instructions import transpose_instruction
 from microkernels.tile.transpose import Rows, blocks
 from tiling.loops.buffer import Buffer
+from tiling.loops.facts.nests import steps_of
 from tiling.loops.index import LANE, ZERO, Index, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
@@ -52,7 +53,7 @@ def transpose_stores(kernel: Kernel, problem: Problem, lanes: int) -> Kernel:
     """The kernel, whose output is transposed, with stores and loads of Y by vectors of rows."""
 
     def of_tile(loops: tuple[For, ...]) -> tuple[Rows, ...]:
-        extents = dict.fromkeys(problem.extents, 1) | {loop.dim: _trips(loop) for loop in loops}
+        extents = dict.fromkeys(problem.extents, 1) | {loop.dim: steps_of(loop) for loop in loops}
         return blocks(problem, extents, lanes)
 
     return _transposed(kernel, "Y", _Transposer(of_tile, problem.sum_dtype, lanes, ACCUMULATORS, frozenset()))
@@ -66,7 +67,7 @@ def transpose_copy(kernel: Kernel, array: str, registers: str, lanes: int) -> Ke
     dtype = next(buffer.dtype for buffer in kernel.arrays if buffer.name == array)
 
     def of_tile(loops: tuple[For, ...]) -> tuple[Rows, ...]:
-        return (Rows(0, prod(map(_trips, loops))),)
+        return (Rows(0, prod(map(steps_of, loops))),)
 
     return _transposed(kernel, array, _Transposer(of_tile, dtype, lanes, registers, frozenset()))
 
@@ -125,7 +126,7 @@ class _Transposer:
 
     def blocks(self, nest: _Nest) -> list[tuple[int, Rows]]:
         """(vector, rows) of every block of a tile."""
-        vectors = prod(_trips(loop) for loop in nest.along(1, self.registers))
+        vectors = prod(steps_of(loop) for loop in nest.along(1, self.registers))
         return [(v, rows) for v in range(vectors) for rows in self.of_tile(nest.along(0, self.registers))]
 
     def stored(self, nest: _Nest, v: int, rows: Rows) -> Block:
@@ -198,7 +199,7 @@ def _of_rows(loops: tuple[For, ...], rows: Rows) -> dict[str, Index]:
     found: dict[str, Index] = {}
     first, last, row = rows.first, rows.first + rows.count - 1, LANE + rows.first
     for loop in reversed(loops):
-        trips = _trips(loop)
+        trips = steps_of(loop)
         if first // trips == last // trips:  # the row is the same along the loops outside
             found[loop.name] = constant(first % trips) if first == last else row - first // trips * trips
             row = constant(first // trips)
@@ -206,7 +207,3 @@ def _of_rows(loops: tuple[For, ...], rows: Rows) -> dict[str, Index]:
             found[loop.name], row = row % trips, row // trips
         first, last = first // trips, last // trips
     return found
-
-
-def _trips(loop: For) -> int:
-    return loop.stop.offset - loop.start.offset

@@ -5,6 +5,7 @@ A block that takes tiles in turns goes on with the ring where the tile before ha
 
 from __future__ import annotations
 
+from tiling.loops.facts.nests import steps_of
 from tiling.loops.index import ZERO, Index, Part, variable
 from tiling.loops.language import For, Statement
 
@@ -26,11 +27,6 @@ def number_of(loop: For, turns: bool) -> Index:
     """How many steps have come before the current one, with those of other turns."""
     before = variable(TURN) * steps_of(loop) if turns else ZERO
     return before + (variable(loop.name) - loop.start) // loop.step
-
-
-def steps_of(loop: For) -> int:
-    """The steps of a loop of a fixed number of them."""
-    return (loop.stop - loop.start).offset // loop.step
 
 
 def is_stage(index: Index) -> bool:

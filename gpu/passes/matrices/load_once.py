@@ -30,6 +30,7 @@ from functools import partial
 
 from gpu.passes.facts.reading import free_name, loads_of
 from tiling.loops.buffer import Buffer
+from tiling.loops.facts.nests import steps_of
 from tiling.loops.facts.writes import stored_to
 from tiling.loops.index import Index, constant, variable
 from tiling.loops.kernel import Kernel
@@ -142,7 +143,7 @@ class _Nest:
     def moved(self, load: Load, along: tuple[For, ...], name: str, body: Body) -> tuple[Body, Body]:
         """What loads all the numbers before the loops, and the body, which takes them from registers of that name."""
         by, pairs = _pair_of(load, body) or (None, None)
-        extents = tuple((loop.stop - loop.start).offset // loop.step for loop in along)
+        extents = tuple(map(steps_of, along))
         place = tuple((variable(loop.name) - loop.start) // loop.step for loop in along)
         more = pairs.shape if pairs else ()
         array = self.arrays[load.buffer]

@@ -44,6 +44,7 @@ from gpu.passes.facts.accesses import moved
 from gpu.passes.facts.rings import STAGE, stage_of
 from gpu.passes.matrices.copy_asynchronously import fills
 from tiling.loops.buffer import Buffer
+from tiling.loops.facts.nests import steps_of
 from tiling.loops.index import Index, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Body, For, If, Inside, Statement
@@ -76,11 +77,11 @@ def _ring(loop: For, depths: dict[str, int], kept: int) -> Body:
     """The loop with what comes before it; the loop alone where it fills no tile of several stages."""
     found = (s for s in loop.body if isinstance(s, Alloc) and s.buffer.memory == "shared")
     tiles = [tile for tile in found if tile.buffer.axes[0] != STAGE]  # those of a loop inside have theirs
-    steps = (loop.stop - loop.start).offset // loop.step
     depth = max((depths[tile.buffer.name.partition("_")[0]] for tile in tiles), default=1)
-    stages, first = min(depth, steps), min(max(depth - kept, 1), steps)
     if depth == 1:
         return (loop,)
+    steps = steps_of(loop)
+    stages, first = min(depth, steps), min(max(depth - kept, 1), steps)
     names = {tile.buffer.name for tile in tiles}
     filling = [s for s in loop.body if fills(s)]
     rest = tuple(s for s in loop.body if s not in tiles and s not in filling)

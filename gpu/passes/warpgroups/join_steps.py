@@ -19,6 +19,7 @@ from dataclasses import replace
 from math import prod
 
 from gpu.passes.facts.reading import free_name, touched
+from tiling.loops.facts.nests import steps_of
 from tiling.loops.index import ZERO, applied, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Body, For, Statement
@@ -49,7 +50,7 @@ def _nest(statement: Statement, around: tuple[str, ...] = ()) -> tuple[For, ...]
 
 
 def _joined(nest: tuple[For, ...], name: str) -> For:
-    trips = [-(-(loop.stop - loop.start).offset // loop.step) for loop in nest]
+    trips = list(map(steps_of, nest))
     places = {}
     for number, loop in enumerate(nest):
         turn = applied("/", variable(name), constant(prod(trips[number + 1 :])))

@@ -42,7 +42,6 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from gpu.passes.facts.reading import WIDTH, free_name, loads_of, touched
-from gpu.passes.facts.rings import steps_of
 from gpu.passes.facts.workers import A_WARP, MEMBER, WARP, WARPS_OF_BLOCK
 from gpu.passes.matrices.multiply_matrices import PAIR
 from gpu.passes.warpgroups.store_boxes import (
@@ -56,6 +55,7 @@ from gpu.passes.warpgroups.store_boxes import (
     turn_of,
 )
 from tiling.loops.buffer import Buffer
+from tiling.loops.facts.nests import steps_of
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Alloc, Body, Define, For, If, Inside, Load, Operand, Statement, Store

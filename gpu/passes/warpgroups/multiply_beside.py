@@ -48,6 +48,7 @@ from gpu.passes.facts.rings import STAGE
 from gpu.passes.facts.workers import THREADS_OF_BLOCK, WARPGROUPS_OF_BLOCK
 from gpu.passes.warpgroups.instructions import COMMIT, SHOW, wait
 from gpu.passes.warpgroups.multiply_warpgroups import do, parts_of_products
+from tiling.loops.facts.nests import steps_of
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Body, For, If, Statement
 from tiling.loops.machines import Wait
@@ -99,7 +100,7 @@ def _beside(loop: For, stages: int) -> Body:
     now = [s for s in rest if s not in later]
     places, begin, products, pins = parts_of_products(groups)
     multiplying = replace(groups, body=(*places, *products))
-    again = (loop.stop - loop.start).offset // loop.step > stages
+    again = steps_of(loop) > stages
     waiting = (replace(groups, body=(do(wait(1)),)),) * again
     return (
         replace(groups, body=(begin,)),

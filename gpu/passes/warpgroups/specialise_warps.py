@@ -42,7 +42,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpu.passes.facts.accesses import moved
-from gpu.passes.facts.rings import STAGE, is_turn, number_of, stage_of, steps_of
+from gpu.passes.facts.rings import STAGE, is_turn, number_of, stage_of
 from gpu.passes.facts.workers import (
     A_WARP,
     KIND,
@@ -58,6 +58,7 @@ from gpu.passes.warpgroups.copy_boxes import ARRIVED, open_all
 from gpu.passes.warpgroups.instructions import wait
 from gpu.passes.warpgroups.multiply_warpgroups import do, parts_of_products
 from tiling.loops.buffer import Buffer
+from tiling.loops.facts.nests import steps_of
 from tiling.loops.index import Index, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Alloc, Body, Define, For, If, Inside, Statement

@@ -37,12 +37,13 @@ from math import prod
 
 from gpu.limits.hopper import ROW_BYTES
 from gpu.passes.facts.reading import WIDTH, free_name, loads_of, touched
-from gpu.passes.facts.rings import TURN, is_turn, steps_of
+from gpu.passes.facts.rings import TURN, is_turn
 from gpu.passes.facts.workers import A_WARP, MEMBER, THREADS_OF_WARP, WARP, WARPS_OF_BLOCK, takers_of
 from gpu.passes.matrices.multiply_matrices import PAIR
 from gpu.passes.warpgroups.instructions import SHOW
 from gpu.passes.warpgroups.multiply_warpgroups import do
 from tiling.loops.buffer import Buffer
+from tiling.loops.facts.nests import steps_of
 from tiling.loops.index import ZERO, Index, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Alloc, Body, For, If, Statement, Store

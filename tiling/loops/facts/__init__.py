@@ -2,7 +2,7 @@
 
 Read in this order:
 
-    nests      loops whose points need nothing of each other
+    nests      how many iterations loops have, and whether these need nothing of each other
     writes     which arrays a kernel writes to
     spans      between which places it does
     values     the dtype of a value

@@ -1,4 +1,4 @@
-"""Loops whose iterations are independent of each other, so that workers may share them."""
+"""How many iterations loops have, and whether these are independent of each other, so that workers may share them."""
 
 from __future__ import annotations
 
@@ -27,6 +27,13 @@ def _parts(loop: For, inner: For) -> bool:
 def trips(loop: For) -> Index:
     """How many iterations a loop has."""
     return (loop.stop - loop.start + (loop.step - 1)) // loop.step
+
+
+def steps_of(loop: For) -> int:
+    """How many iterations a loop has that always has the same number of them."""
+    count = trips(loop)
+    assert count.is_constant, f"how often {loop.name} runs is not known"
+    return count.offset
 
 
 def most_trips(loop: For, ranges: Mapping[str, Range]) -> int:
