@@ -32,7 +32,7 @@ from tiling.value import Epilogue
 
 
 @dataclass(frozen=True)
-class Inside:
+class PrintedKernel:
     """The functions and the body of a kernel, and what they need of the file around them.
 
     axes: (name, elements) of the strides that its addresses name. definitions: what it calls beside its functions.
@@ -67,7 +67,7 @@ def stored_by(scheme: Scheme, problem: Problem) -> Epilogue | None:
     return scheme.problem.epilogue if shared_sum(scheme) else stored(problem)
 
 
-def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
+def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> PrintedKernel:
     """A kernel written by passes over loops."""
     facts, copy = facts_of(scheme, isa, stream, threads), copy_of_x(scheme, isa.lanes)
     *_, (_, kernel) = product_forms(facts, copy)
@@ -75,7 +75,7 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> Inside:
     masks = mask_names(kernel, problem.extents[problem.vector_dim] % isa.lanes)
     types = types_of(kernel, isa.word, _overlapping(problem, copy, facts))
     printer = Printer(kernel, types, isa.vector_type, masks)
-    return Inside(
+    return PrintedKernel(
         functions=printer.functions(),
         body=printer.body(),
         axes=strides(kernel),

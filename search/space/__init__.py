@@ -4,7 +4,7 @@ Read in this order:
 
     permutations  the loop orders worth trying at each level: MOpt's classes, as data
     shares        how evenly cores can share loops
-    registers     register tiles that cover a problem exactly, best first
+    registers     coverings of a problem by register tiles, best first
     sizes         tile sizes for each cache: scipy first, then the integers beside its answer
     panels        where a scheme may pack x into panels, S(x)
     strips        where a scheme may copy x strip by strip, S(x), with flattened pixels

@@ -1,4 +1,4 @@
-"""The plans for a register tile: the loops inside S(output), where reductions are cut, how cores share the work.
+"""The plans for a covering: the loops inside S(output), where reductions are cut, how cores share the work.
 
 A plan becomes a scheme with the loops around S(output), which `search.space.space` chooses.
 """
@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import prod
 
 from search.cost.cache_conflicts import geometry
-from search.space.registers import RegisterTile
+from search.space.registers import Covering
 from search.space.shares import PER_THREAD, share
 from search.space.sizes import Block
 from tiling.arrays.access import access_of
@@ -28,7 +28,7 @@ SHORTEST = 16
 # A core split counts as balanced up to this much more work for its busiest thread than in the best split. Beyond SLACK
 # it is not tried.
 BALANCED, SLACK = 0.005, 0.05
-# How many ways to share the work between cores are tried for a register tile.
+# How many ways to share the work between cores are tried for a covering.
 SPLITS = 3
 
 
@@ -36,13 +36,13 @@ SPLITS = 3
 class Plan:
     """A scheme without the loops around S(output).
 
-    tile: the register tile. inner: reduction loops inside S(output), outermost first. outer: pieces of reductions
-    outside it. cores: @core loops.
+    covering: how register tiles cover the output. inner: reduction loops inside S(output), outermost first. outer:
+    pieces of reductions outside it. cores: @core loops.
     """
 
     problem: Problem
     lanes: int
-    tile: RegisterTile
+    covering: Covering
     inner: tuple[tuple[str, int], ...]
     outer: tuple[tuple[str, int], ...] = ()
     cores: tuple[tuple[str, int], ...] = ()
@@ -50,10 +50,10 @@ class Plan:
     @property
     def inside(self) -> dict[str, int]:
         """Points per dim that S(output) covers; in a composed dim, all branches once."""
-        points = {dim: 1 for dim in self.problem.extents} | dict(self.tile.unrolled)
+        points = {dim: 1 for dim in self.problem.extents} | dict(self.covering.unrolled)
         for dim, trips in self.inner:
             points[dim] *= trips
-        for dim, cover in self.tile.covers:
+        for dim, cover in self.covering.covers:
             points[dim] = cover.extent // cover.repeat * (self.lanes if dim == self.problem.vector_dim else 1)
         return points
 
@@ -61,7 +61,7 @@ class Plan:
     def blocks(self) -> tuple[Block, ...]:
         """The dims that loop outside S(output), with each core's share."""
         points, cores, found = self.inside, dict(self.cores), []
-        for dim, cover in self.tile.covers:
+        for dim, cover in self.covering.covers:
             count = cover.repeat // cores.get(dim, 1)
             if count > 1 or len(cover.branches) > 1:
                 found.append(Block(dim, points[dim], count))
@@ -75,7 +75,7 @@ class Plan:
     def scheme(self, levels: tuple[tuple[tuple[str, int], ...], ...]) -> Scheme:
         """The scheme with these loops around S(output), as (dim, trips) per level, innermost level first."""
         specifiers: list[Specifier] = [Tile(dim, trips, "core") for dim, trips in self.cores]
-        composed = {dim: cover for dim, cover in self.tile.covers if len(cover.branches) > 1}
+        composed = {dim: cover for dim, cover in self.covering.covers if len(cover.branches) > 1}
         for depth, loops in reversed(list(enumerate(levels))):
             for dim, trips in loops:
                 specifiers.append(Tile(dim, trips))
@@ -83,7 +83,7 @@ class Plan:
                     specifiers.append(Lambda(dim, composed[dim].branches))
         specifiers.append(Stage(self.problem.output.name))
         specifiers.extend(Tile(dim, trips) for dim, trips in self.inner)
-        specifiers.extend(register_body(self.problem, self.lanes, self.tile))
+        specifiers.extend(register_body(self.problem, self.lanes, self.covering))
         return _scheme(self.problem, canonical(specifiers))
 
 
@@ -93,11 +93,11 @@ def _scheme(problem: Problem, specifiers: tuple[Specifier, ...]) -> Scheme:
     return Scheme(problem, specifiers)
 
 
-def register_body(problem: Problem, lanes: int, tile: RegisterTile) -> list[Specifier]:
-    """The specifiers of a register tile: unrolled reductions, rows, vectors."""
-    body: list[Specifier] = [Unroll(dim, extent) for dim, extent in tile.unrolled]
+def register_body(problem: Problem, lanes: int, covering: Covering) -> list[Specifier]:
+    """The specifiers of the register tiles of a covering: unrolled reductions, rows, vectors."""
+    body: list[Specifier] = [Unroll(dim, extent) for dim, extent in covering.unrolled]
     for dim in (*problem.row_dims, problem.vector_dim):
-        branches = tile.cover(dim).branches
+        branches = covering.cover(dim).branches
         if len(branches) > 1:
             body.append(Unroll(dim, None))
         elif branches[0][1] > 1:
@@ -120,21 +120,21 @@ def canonical(specifiers: list[Specifier]) -> tuple[Specifier, ...]:
     return tuple(kept)
 
 
-def plans(problem: Problem, machine: Machine, tile: RegisterTile, threads: int, thorough: bool) -> Iterator[Plan]:
-    """The plans for a register tile: how cores share the work, and where reductions are cut."""
-    whole = Plan(problem, machine.lanes, tile, _reduction_loops(problem, tile))
-    splits = core_splits(problem, tile, threads)
+def plans(problem: Problem, machine: Machine, covering: Covering, threads: int, thorough: bool) -> Iterator[Plan]:
+    """The plans for a covering: how cores share the work, and where reductions are cut."""
+    whole = Plan(problem, machine.lanes, covering, _reduction_loops(problem, covering))
+    splits = core_splits(problem, covering, threads)
     yield from (replace(whole, cores=cores) for cores in splits)
     if thorough or access_of(problem).by_matrix:
         yield from _cuts(replace(whole, cores=splits[0]), machine, threads)
 
 
-def _reduction_loops(problem: Problem, tile: RegisterTile) -> tuple[tuple[str, int], ...]:
+def _reduction_loops(problem: Problem, covering: Covering) -> tuple[tuple[str, int], ...]:
     """Loops over the reductions that are not unrolled: taps by falling stride in x, then channels.
 
     In a layout whose channels are contiguous that is the order of x.
     """
-    looped = [dim for dim in problem.reductions if dim not in dict(tile.unrolled) and problem.extents[dim] > 1]
+    looped = [dim for dim in problem.reductions if dim not in dict(covering.unrolled) and problem.extents[dim] > 1]
     x = problem.broadcast
     taps = {dim for index in x.indices for dim, _ in index.terms if any(index.coefficient(r) for r in problem.row_dims)}
     # Equal strides keep the order of the problem.
@@ -156,9 +156,9 @@ def _cuts(plan: Plan, machine: Machine, threads: int) -> Iterator[Plan]:
     pieces = [d for d in range(1 if access.by_matrix else SHORTEST, trips) if trips % d == 0]
     points = plan.inside
     step = prod(points[d] for d in problem.reductions) // trips  # reduction points for one of the cut dim
-    vectors = plan.tile.cover(problem.vector_dim).sizes[-1]
+    vectors = plan.covering.cover(problem.vector_dim).sizes[-1]
     panel = access.bytes_of(problem.vector) * step * vectors * plan.lanes  # bytes for one point of the cut dim
-    tile = points | {d: cover.branches[-1][1] for d, cover in plan.tile.covers}
+    tile = points | {d: cover.branches[-1][1] for d, cover in plan.covering.covers}
     first = geometry(machine.caches, 0, threads)
 
     def stays(piece: int) -> bool:
@@ -179,7 +179,7 @@ def _cuts(plan: Plan, machine: Machine, threads: int) -> Iterator[Plan]:
             yield replace(plan, inner=(*plan.inner[:-1], (dim, piece)), outer=((dim, trips // piece),))
 
 
-def core_splits(problem: Problem, tile: RegisterTile, threads: int) -> tuple[tuple[tuple[str, int], ...], ...]:
+def core_splits(problem: Problem, covering: Covering, threads: int) -> tuple[tuple[tuple[str, int], ...], ...]:
     """@core loops over one or two output dims that give the threads equal work; none for one thread.
 
     Among splits over the same dims the one of the fewest tasks is best, since each task starts with cold caches. Where
@@ -187,7 +187,7 @@ def core_splits(problem: Problem, tile: RegisterTile, threads: int) -> tuple[tup
     """
     if threads == 1:
         return ((),)
-    parts = {dim: divisors(cover.repeat) for dim, cover in tile.covers}
+    parts = {dim: divisors(cover.repeat) for dim, cover in covering.covers}
     dims = [dim for dim in (*problem.looped_dims, *problem.row_dims, problem.vector_dim) if len(parts[dim]) > 1]
     splits: list[tuple[tuple[str, int], ...]] = [((dim, n),) for dim in dims for n in parts[dim][1:]]
     for i, one in enumerate(dims):

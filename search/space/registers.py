@@ -1,4 +1,4 @@
-"""Register tiles that cover a problem exactly, best first.
+"""Coverings of a problem by register tiles, best first: every point of the output exactly once.
 
 One size covers an output dim, or a pair of sizes composed with λ; the sizes of all dims are the register tiles. Their
 time follows from the scores of microkernels and the overhead of a visit, so ranking them needs no loops around them.
@@ -54,8 +54,8 @@ Sizes = set[tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class RegisterTile:
-    """A cover of the output dims, and the reductions that are unrolled.
+class Covering:
+    """How register tiles cover the output dims, and the reductions that they unroll.
 
     covers: a composition per dim; in the vectorised dim it counts vectors, in a dim that is only looped single points.
     seconds: predicted arithmetic and overhead of all visits on the busiest core.
@@ -70,22 +70,22 @@ class RegisterTile:
         return dict(self.covers)[dim]
 
 
-def register_tiles(problem: Problem, predictor: Predictor, limit: int) -> tuple[RegisterTile, ...]:
-    """The `limit` fastest covers: the best of every unrolling, and only a few of each kind."""
-    found: list[RegisterTile] = []
+def coverings(problem: Problem, predictor: Predictor, limit: int) -> tuple[Covering, ...]:
+    """The `limit` fastest coverings: the best of every unrolling, and only a few of each kind."""
+    found: list[Covering] = []
     for unrolled in unrollings(problem):
         found.extend(_covers(problem, predictor, unrolled))
-    found = _fastest_first(found, lambda tile: tile.seconds)
-    heads = {tile.unrolled: place for place, tile in reversed(list(enumerate(found)))}
+    found = _fastest_first(found, lambda covering: covering.seconds)
+    heads = {covering.unrolled: place for place, covering in reversed(list(enumerate(found)))}
     kept = sorted(heads.values())[:limit]
     chosen = {found[place] for place in kept}
     of_kind: dict[tuple[object, ...], int] = {}
-    for place, tile in enumerate(found):
-        kind = (tile.cover(problem.vector_dim).sizes, tile.unrolled)
+    for place, covering in enumerate(found):
+        kind = (covering.cover(problem.vector_dim).sizes, covering.unrolled)
         of_kind[kind] = of_kind.get(kind, 0) + 1
-        if len(kept) < limit and of_kind[kind] <= max(2, limit // 4) and tile not in chosen:
+        if len(kept) < limit and of_kind[kind] <= max(2, limit // 4) and covering not in chosen:
             kept.append(place)
-            chosen.add(tile)
+            chosen.add(covering)
     return tuple(found[place] for place in sorted(kept))
 
 
@@ -116,7 +116,7 @@ def unrollings(problem: Problem) -> tuple[tuple[tuple[str, int], ...], ...]:
     )
 
 
-def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, int], ...]) -> Iterator[RegisterTile]:
+def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, int], ...]) -> Iterator[Covering]:
     visits = _Visits(problem, predictor, unrolled)
     vectors = -(-problem.extents[problem.vector_dim] // predictor.machine.lanes)
     possible = visits.possible(vectors)
@@ -136,7 +136,7 @@ def _covers(problem: Problem, predictor: Predictor, unrolled: tuple[tuple[str, i
         others = _exact(problem, visits.dims, vectors, set(possible), predictor.threads, seconds)
         covers += [cover for cover in others if cover[1] < most]
     for chosen, total in covers:
-        yield RegisterTile(tuple(sorted((looped | dict(zip(visits.dims, chosen))).items())), unrolled, total)
+        yield Covering(tuple(sorted((looped | dict(zip(visits.dims, chosen))).items())), unrolled, total)
 
 
 class _Visits:

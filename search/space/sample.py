@@ -16,7 +16,7 @@ from microkernels.tile.microkernel import Microkernel, microkernel_of
 from microkernels.tile.space import most_rows
 from search.space.panels import with_panels
 from search.space.plan import canonical, register_body
-from search.space.registers import MOST_STEPS, MOST_VECTORS, RegisterTile, looped_covers, unrollings
+from search.space.registers import MOST_STEPS, MOST_VECTORS, Covering, looped_covers, unrollings
 from search.space.space import trusted
 from tiling.machine import Machine
 from tiling.problem import Problem
@@ -52,8 +52,8 @@ def _kernels(scheme: Scheme, machine: Machine) -> Iterator[Microkernel]:
 
 
 def _scheme(random: Random, problem: Problem, machine: Machine) -> Scheme:
-    tile = _register_tile(random, problem, machine)
-    unrolled = dict(tile.unrolled)
+    covering = _covering(random, problem, machine)
+    unrolled = dict(covering.unrolled)
     inside: list[Specifier] = []
     loops: list[Tile] = []
     for dim in problem.reductions:
@@ -64,7 +64,7 @@ def _scheme(random: Random, problem: Problem, machine: Machine) -> Scheme:
         loops.append(Tile(dim, outer))
         inside += [Tile(dim, middle), Tile(dim, trips // outer // middle)]
     random.shuffle(inside)
-    for dim, cover in tile.covers:
+    for dim, cover in covering.covers:
         left = cover.repeat
         for _ in range(2):
             part = random.choice(divisors(left))
@@ -72,9 +72,9 @@ def _scheme(random: Random, problem: Problem, machine: Machine) -> Scheme:
             left //= part
         loops.append(Tile(dim, left))
     outside: list[Tile | Lambda] = [loop for loop in loops if loop.trips > 1]
-    outside += [Lambda(dim, cover.branches) for dim, cover in tile.covers if len(cover.branches) > 1]
+    outside += [Lambda(dim, cover.branches) for dim, cover in covering.covers if len(cover.branches) > 1]
     random.shuffle(outside)
-    body = register_body(problem, machine.lanes, tile)
+    body = register_body(problem, machine.lanes, covering)
     scheme = Scheme(problem, canonical([*_composed_last(outside), Stage(problem.output.name), *inside, *body]))
     copied = (with_rows(problem, scheme),) if in_rows(problem) else ()
     staged = with_panels(scheme, machine.caches[-1].bytes) + copied
@@ -92,7 +92,7 @@ def _composed_last(loops: list[Tile | Lambda]) -> list[Tile | Lambda]:
     return ordered
 
 
-def _register_tile(random: Random, problem: Problem, machine: Machine) -> RegisterTile:
+def _covering(random: Random, problem: Problem, machine: Machine) -> Covering:
     isa = isa_named(machine.isa)
     vectors = -(-problem.extents[problem.vector_dim] // machine.lanes)
     widest = max(v for v in range(1, MOST_VECTORS + 1) if most_rows(isa, v) >= 1)
@@ -110,7 +110,7 @@ def _register_tile(random: Random, problem: Problem, machine: Machine) -> Regist
         part = random.choice([d for d in divisors(problem.extents[dim]) if d <= max(1, room)])
         chosen = dict(unrolled) | ({dim: part} if part > 1 else {})
         unrolled = tuple((d, chosen[d]) for d in problem.reductions if d in chosen)
-    return RegisterTile(tuple(sorted((covers | looped_covers(problem)).items())), unrolled, 0.0)
+    return Covering(tuple(sorted((covers | looped_covers(problem)).items())), unrolled, 0.0)
 
 
 def _cover(random: Random, extent: int, most: int) -> Composition:

@@ -18,7 +18,7 @@ from search.cost.volume import NOTHING, Cold
 from search.space.panels import with_panels
 from search.space.permutations import orders
 from search.space.plan import Plan, plans
-from search.space.registers import register_tiles
+from search.space.registers import coverings
 from search.space.sizes import Sizer
 from tiling.arrays.access import access_of
 from tiling.machine import Machine
@@ -62,8 +62,8 @@ def candidates(
     found: dict[str, Candidate] = {}
     best_orders: dict[Orders, float] = {}
     largest = max(geometry(machine.caches, level, threads).bytes for level in range(min(2, len(machine.caches))))
-    for rank, tile in enumerate(register_tiles(problem, predictor, TILES)):
-        for plan in plans(problem, machine, tile, threads, thorough=rank < THOROUGH):
+    for rank, covering in enumerate(coverings(problem, predictor, TILES)):
+        for plan in plans(problem, machine, covering, threads, thorough=rank < THOROUGH):
             sizer = Sizer(problem, machine, plan.blocks, plan.inside, threads)
             choices = _orders(plan, sizer.tiled)
             if best_orders and rank >= THOROUGH:
@@ -211,7 +211,7 @@ def _sized(plan: Plan, sizer: Sizer, order: Orders) -> Iterator[Scheme]:
     """The schemes of one loop order with the tile sizes that suit the caches."""
     dims = [block.dim for block in plan.blocks]
     counts = tuple(block.count for block in plan.blocks)
-    composed = sum(len(cover.branches) > 1 for _, cover in plan.tile.covers)
+    composed = sum(len(cover.branches) > 1 for _, cover in plan.covering.covers)
     if composed > 1 or access_of(plan.problem).lanewise:
         # Two compositions may cover more than any cache holds, but the loops inside them re-use what a tile reads. One
         # loop over all vectorised channels reads pixels whole, where several loops sweep over them repeatedly.

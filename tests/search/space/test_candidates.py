@@ -16,7 +16,7 @@ from search.cost.volume import tasks
 from search.space.explain import explain
 from search.space.parts import part_counts
 from search.space.plan import core_splits, plans
-from search.space.registers import RegisterTile, register_tiles
+from search.space.registers import Covering, coverings
 from search.space.sample import random_schemes
 from search.space.space import ALIKE, NEAR_TIES, Candidate, candidates, in_order, shortlist
 from search.tuner.tune import tune
@@ -176,9 +176,9 @@ def test_groups_side_by_side_have_candidates():
 
 def test_core_splits_balance():
     problem = layer("Y18")
-    tile = register_tiles(problem, Predictor(problem, MACHINE, estimate, 2), 1)[0]
-    assert core_splits(problem, tile, 1) == ((),)
-    for split in core_splits(problem, tile, 2):
+    covering = coverings(problem, Predictor(problem, MACHINE, estimate, 2), 1)[0]
+    assert core_splits(problem, covering, 1) == ((),)
+    for split in core_splits(problem, covering, 2):
         count = prod(n for _, n in split)
         assert -(-count // 2) / count < 0.55
 
@@ -199,7 +199,7 @@ def test_cores_can_share_covers_of_the_best_tiles():
     def score(kernel):
         return 0.5 if kernel.vectors == 1 else 0.9
 
-    alone, shared = (register_tiles(problem, Predictor(problem, machine, score, threads), 1)[0] for threads in (1, 2))
+    alone, shared = (coverings(problem, Predictor(problem, machine, score, threads), 1)[0] for threads in (1, 2))
     assert alone.cover("k").repeat == 1
     assert shared.cover("k") == Composition(((1, 2), (1, 3)), 25)
 
@@ -209,8 +209,8 @@ def test_a_balanced_split_comes_before_those_of_fewer_tasks():
     problem = layer("Y23")
     rows = {dim: Composition(((extent, 1),), 1) for dim, extent in problem.dims if dim in "nw"}
     covers = rows | {"h": Composition(((1, 1),), 17), "k": Composition(((1, 3),), 589)}
-    tile = RegisterTile(tuple(covers.items()), (), 1.0)
-    assert core_splits(problem, tile, 2) == ((("k", 589),), (("k", 31),))
+    covering = Covering(tuple(covers.items()), (), 1.0)
+    assert core_splits(problem, covering, 2) == ((("k", 589),), (("k", 31),))
 
 
 def test_the_shortlist_begins_with_different_bodies_and_what_is_predicted_like_the_first():
@@ -313,8 +313,8 @@ def test_channels_are_cut_where_the_window_of_a_tile_is_more_than_half_of_l1(c, 
     problem = conv2d(c=c, h=16, w=16, k=32, r=3, s=3, padding=1)
     covers = {"n": Composition(((1, 1),), 1), "h": Composition(((1, 1),), 16)}
     covers |= {"w": Composition(((1, 16),), 1), "k": Composition(((1, 2),), 1)}
-    tile = RegisterTile(tuple(covers.items()), (), 1.0)
-    inner = [plan.inner for plan in plans(problem, MACHINE, tile, 1, thorough=True)]
+    covering = Covering(tuple(covers.items()), (), 1.0)
+    inner = [plan.inner for plan in plans(problem, MACHINE, covering, 1, thorough=True)]
     of_channels = [[trips for dim, trips in loops if dim == "c"] for loops in inner]
     assert [found for found in of_channels if len(found) == 2] == ([pieces] if pieces else [])
 
