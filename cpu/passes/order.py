@@ -50,8 +50,9 @@ from cpu.passes.program.lanes.vectors import vectors
 from cpu.passes.program.pack_columns import pack_columns
 from cpu.passes.program.place_rows import place_rows
 from cpu.passes.program.repeat_steps import repeat_steps
+from cpu.passes.program.rows.skew_rows import skew_rows
+from cpu.passes.program.rows.sum_rows import sum_rows
 from cpu.passes.program.share_loops import share_loops
-from cpu.passes.program.skew_rows import skew_rows
 from cpu.passes.program.split_ranges import split_ranges
 from cpu.passes.program.spread_reads import spread_reads
 from cpu.passes.registers.add_in_place import add_in_place
@@ -251,6 +252,12 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
     Pass("share loops", lambda kernel, facts: share_loops(kernel)),
     Pass("split ranges", lambda kernel, facts: split_ranges(kernel)),
     Pass("spread reads", lambda kernel, facts: spread_reads(kernel)),
+    # With vectors of 64 bytes "jam vectors" reads up to 1 KB of each row at once.
+    Pass(
+        "sum rows",
+        lambda kernel, facts: sum_rows(kernel, facts.isa.lanes, facts.threads),
+        lambda facts: facts.isa.lanes < LONG_VECTOR,
+    ),
     Pass("split lanes", lambda kernel, facts: split_lanes(kernel, facts.isa.lanes)),
     Pass("transpose reads", lambda kernel, facts: transpose_reads(kernel, facts.isa.lanes)),
     Pass(

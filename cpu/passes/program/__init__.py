@@ -5,6 +5,7 @@ Read in this order:
     share_loops      neighbouring loops over one row as one
     split_ranges     a choice by position as two loops
     spread_reads     loops around a copy in the order that the first cache can bear
+    rows/            loops over the rows of large arrays
     lanes/           loops as lanes, and lanes as vector instructions
     jam_vectors      several vectors of a sum at once
     pack_columns     arrays in between as products read them
@@ -13,8 +14,6 @@ Read in this order:
     bind_tasks       the outer loops on several cores
     bound_loops      ends loops where their results are no longer needed
     bound_windows    the middle of images without tests for their edges
-    long_rows        which loops walk long rows of large arrays
-    skew_rows        a row is stored while the next one is computed
     repeat_steps     several steps of a product in an iteration
     place_rows       where the arrays of a worker lie
 """

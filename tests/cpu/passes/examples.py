@@ -154,6 +154,7 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
     ),
     "split ranges": ("y[j] = where(j < 64, a[j] else 0, b[j-64] else 0)", {"a": (64,), "b": (154,), "j": 218}, 1),
     "spread reads": ("y[i,h,c] = x[h,i,c]", {"x": (12, 128, 64)}, 1),
+    "sum rows": ("y[j] = sum[i] x[i,j]", {"x": (64, 1024)}, 1),
     "split lanes": ("y[i] = sum[j] x[i,j]", {"x": (8, 100)}, 1),
     "transpose reads": ("y[j,i] = x[i,j]", {"x": (1024, 1024)}, 1),
     "jam vectors": ("y[j] = sum[i] e[i] * v[i,j]", {"e": (512,), "v": (512, 64)}, 1),
@@ -203,9 +204,9 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
     "begin registers": ("y[i] = sum[j] x[i,j]", {"x": (8, 96)}, 1),
     "vectors": ("y[i,j] = x[i,j] * g[i]", {"x": (8, 96), "g": (8,)}, 1),
 }
-# Only AVX2 takes "keep nan", and AVX-512 takes no pass of long rows or repeated steps. The first one's example has 8
-# lanes.
-OF_AVX2 = ("bound windows", "skew rows", "prefetch next rows", "repeat steps", "keep nan")
+# Only AVX2 takes "keep nan", and AVX-512 takes no pass of long rows, of sums of rows or of repeated steps. The first
+# one's example has 8 lanes.
+OF_AVX2 = ("bound windows", "sum rows", "skew rows", "prefetch next rows", "repeat steps", "keep nan")
 
 
 def program_example(name: str) -> dict[str, Kernel]:

@@ -13,7 +13,7 @@ from tests.cpu.passes.examples import PRODUCTS, PROGRAMS, product_example, progr
 from tests.support.loops.examples import check_example, missing
 
 CPU = Path(__file__).parents[3] / "cpu"
-ROOMS = ("control", "memory", "prefetch", "vectors", "registers", "program", "program.lanes")
+ROOMS = ("control", "memory", "prefetch", "vectors", "registers", "program", "program.rows", "program.lanes")
 ROOMS = (*(f"cpu.passes.{room}" for room in ROOMS), "tiling.program.lowering")  # the last one's passes GPUs have too
 
 

@@ -10,8 +10,9 @@ import pytest
 import cpu.passes.program.bind_tasks as bind_tasks
 import cpu.passes.program.interleave_rows as interleave_rows
 import cpu.passes.program.lanes.claim_lines as claim_lines
-import cpu.passes.program.long_rows as long_rows
 import cpu.passes.program.repeat_steps as repeat_steps
+import cpu.passes.program.rows.long_rows as long_rows
+import cpu.passes.program.rows.sum_rows as sum_rows
 import cpu.passes.program.spread_reads as spread_reads
 from cpu.passes.forms import program_forms
 from cpu.reference.programs import evaluate, rounded
@@ -44,6 +45,10 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     monkeypatch.setattr(claim_lines, "LEAST", 1)
     monkeypatch.setattr(long_rows, "LEAST", 1)
     monkeypatch.setattr(long_rows, "AHEAD", 0)
+    monkeypatch.setattr(sum_rows, "LEAST", 1)
+    monkeypatch.setattr(sum_rows, "LEAST_ROWS", 2)
+    monkeypatch.setattr(sum_rows, "LEAST_ROW", 4)
+    monkeypatch.setattr(sum_rows, "LEAST_PART", 32)
     monkeypatch.setattr(repeat_steps, "STEPS", 2)
     monkeypatch.setattr(repeat_steps, "LEAST_PRODUCTS", 1)
     monkeypatch.setattr(spread_reads, "PAGE", PAGE)

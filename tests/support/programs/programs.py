@@ -78,6 +78,7 @@ REGULAR = (
     "x: f32[i,j]; m[i] = max[j] x[i,j]; v[i] = sum[j] x[i,j] - m[i]; y[i,j] = x[i,j] - v[i]",  # rows that wait
     "x: f32[i,j]; y[i,j] = x[i,(j-{cut})//3] else 2",  # quotients below zero
     "x: f32[i,j]; y[i] = sum[j] x[i,j-{cut}] else 0",  # a sum with elements outside
+    "x: f32[c,i,j]; y[j] = sum[c,i] x[c,i,j]",  # columns that are summed
 )
 
 

@@ -62,6 +62,11 @@ class LoopAsLanes:
         """Whether an index differs from lane to lane."""
         return not self.moving.isdisjoint(index.names())
 
+    def side_by_side_at(self, index: Index) -> bool:
+        """Whether an index is the point of the loop, from where the loops around it say."""
+        inside = {s.name for s in walk(self.loop.body) if isinstance(s, (For, Let, Read))}
+        return (self.moving | inside).isdisjoint((index - variable(self.loop.name)).names())
+
     @cached_property
     def own(self) -> frozenset[str]:
         """The buffers that live inside the loop, so that each lane has its own."""
@@ -74,7 +79,7 @@ class LoopAsLanes:
         for statement in walk(self.loop.body):
             if isinstance(statement, Store) and _sums(statement):
                 assert isinstance(statement.value, Apply)
-                if statement.buffer not in self.own:
+                if statement.buffer not in self.own and self.buffers[statement.buffer].memory == "registers":
                     found[statement.buffer] = statement.value.function
         return found
 
@@ -89,7 +94,7 @@ class LoopAsLanes:
             if statement.buffer in self.reduced:
                 if not _sums(statement):
                     return False
-            elif not any((index - variable(self.loop.name)).is_constant for index in statement.at):
+            elif not any(map(self.side_by_side_at, statement.at)):
                 return False
         # A sum is not read before its end.
         loads = (p for s in walk(self.loop.body) for o in operands_of(s) for p in parts_of(o) if isinstance(p, Load))

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from math import lcm
 
 from cpu.passes.program.jam_vectors import Jammed, in_runs, names_inside, together
-from cpu.passes.program.long_rows import large_arrays, long_rows
+from cpu.passes.program.rows.long_rows import large_arrays, long_rows
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index, variable
 from tiling.loops.kernel import Kernel

@@ -157,6 +157,24 @@ def test_an_image_gets_its_channels_last(isa, threads, channels, width):
     assert braids == (channels <= isa_named(isa).lanes // 2)
 
 
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "text, shape",
+    [
+        ("y[j] = sum[i] x[i,j]", (27, 4096)),
+        ("y[j] = mean[h,w] x[h,w,j]", (7, 7, 1005)),
+        ("y[n,j] = max[i] x[n,i,j] * 2", (2, 25, 1003)),
+        ("x: bf16; y[j] = sum[i] x[i,j]", (25, 8192)),
+    ],
+)
+def test_long_columns_are_exact(isa, threads, text, shape):
+    program = sized(read(text), {}, {"x": shape})
+    given = inputs_of(program, Random(4))
+    expected = rounded(evaluate(program, given)["y"], program.array("y").dtype)
+    np.testing.assert_allclose(outputs(program, isa, given, threads)["y"], expected, rtol=1e-6)  # a mean is rounded
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_a_long_sum_has_the_same_bits_on_any_number_of_threads(isa):
@@ -263,6 +281,7 @@ def test_an_index_that_lies_outside_is_an_error_whatever_was_fused(text, shapes)
         ("y[i,j] = sum[k] x[i,k] * w[j,k]", {}, {"x": (70, 21), "w": (45, 21)}),
         ("x: bf16; y: f16; y[i,j] = x[i,j] + x[i,j+1]", {"i": 3, "j": 20}, {"x": (3, 21)}),
         (ATTENTION, {}, {"q": (2, 35, 5), "k": (2, 300, 5), "v": (2, 300, 5)}),
+        ("y[j] = sum[i] x[i,j]", {}, {"x": (27, 1005)}),
     ],
 )
 def test_nothing_is_touched_beside_the_arrays(isa, text, extents, shapes):

@@ -18,6 +18,7 @@ CASES = {
     "columns": ROWS + "y[j,i] = x[i,j] * 2; z[j] = sum[i] x[i,j] + y[j,i]",
     "positions": ROWS + "y[i] = argmax[j] x[i,36-j]; z[j] = sum[i] where(i <= j, x[i,j], 0)",
     "lookup": ROWS + "t: s32[9]; y[a,j] = x[t[a],j] * 3 + (x[t[a],j-1] else 1)",
+    "long columns": "x: f32[5,5,1005]; y[j] = sum[h,w] x[h,w,j]; z[j] = max[h,w] x[h,w,j] * 2",
     "narrow": "x: bf16[5,37]; b: s8[37]; y: f16; y[i,j] = x[i,j] + b[j]; z: u8; z[i] = max[j] x[i,j] * x[i,j]",
 }
 EXTENTS = {"windows": {"i": 5, "j": 37, "r": 3, "s": 3}, "positions": {"i": 5, "j": 37}}

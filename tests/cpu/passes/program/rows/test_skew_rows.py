@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cpu.passes.program.bind_tasks as bind_tasks
-import cpu.passes.program.long_rows as long_rows
+import cpu.passes.program.rows.long_rows as long_rows
 from cpu.passes.forms import program_forms
 from cpu.reference.programs import evaluate
 from microkernels.tile.isa import AVX2, AVX512F

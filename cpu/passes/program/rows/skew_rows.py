@@ -34,7 +34,7 @@ from dataclasses import replace
 from math import lcm
 
 from cpu.passes.program.jam_vectors import Jammed, names_inside, together
-from cpu.passes.program.long_rows import large_arrays, long_rows
+from cpu.passes.program.rows.long_rows import large_arrays, long_rows
 from tiling.loops.buffer import Buffer
 from tiling.loops.facts.nests import independent
 from tiling.loops.index import ZERO, variable
