@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 
 from cpu.passes.program.bound_loops import reaching
 from tiling.loops.facts.nests import independent, most_trips
@@ -75,7 +76,7 @@ class _Jamming:
             return None
         vectors = (loop.stop - loop.start).within(self.ranges)[1] // self.lanes
         wide = loop.start.is_constant and loop.stop.is_constant and (_only_read(inner) or self.read_once(inner, around))
-        count = self.run(vectors) if wide and vectors > MOST else min(MOST, vectors)
+        count = self.run(vectors, around) if wide and vectors > MOST else min(MOST, vectors)
         if count < 2:
             return None
         copies = [Jammed(loop.name, number, self.lanes, names_inside(whole)) for number in range(count)]
@@ -94,11 +95,16 @@ class _Jamming:
         rows = {loop.name for loop in around if most_trips(loop, self.ranges) > 1}
         return len(vectors) == 1 and rows <= {name for index in vectors[0].at for name in index.names()}
 
-    def run(self, vectors: int) -> int:
-        """How many vectors to take at once: if possible in runs of equal length, and equally many for each thread."""
+    def run(self, vectors: int, around: tuple[For, ...]) -> int:
+        """How many vectors to take at once: if possible in runs of equal length, and equally many for each thread.
+
+        Threads that share the loops around evenly each take all runs.
+        """
+        shared = prod(most_trips(loop, self.ranges) for loop in around if independent(loop))
+        threads = self.threads if shared % self.threads else 1
         runs = range(-(-vectors // self.alone), vectors // MOST + 1)
         alike = [count for count in runs if vectors % count == 0]
-        even = [count for count in alike if count % self.threads == 0]
+        even = [count for count in alike if count % threads == 0]
         return vectors // (even or alike)[0] if alike else MOST
 
 

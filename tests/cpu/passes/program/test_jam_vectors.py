@@ -37,6 +37,15 @@ def test_runs_are_as_wide_as_registers_and_threads_allow(text, columns, isa, thr
     assert _sums(text, columns, isa, threads) == wanted
 
 
+@pytest.mark.parametrize(
+    "images, isa, columns, wanted", [(4, AVX512F, 768, 16), (3, AVX512F, 768, 12), (12, AVX2, 64, 8)]
+)
+def test_threads_that_share_a_loop_around_need_no_even_runs(images, isa, columns, wanted):
+    """In attention of one query they share the heads."""
+    program = sized(read("y[n,j] = sum[i] x[n,i,j] * z[n,i]"), {}, {"x": (images, 20, columns), "z": (images, 20)})
+    assert _widest(program, isa, 2) == wanted
+
+
 def test_a_runtime_extent_may_be_short():
     program = sized(read(COLUMNS), {"j": "<=2048", "i": 20})
     assert _widest(program, AVX512F, 1) == 4
