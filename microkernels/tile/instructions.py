@@ -47,6 +47,7 @@ class Instructions:
     """The vector instructions of an instruction set. Their operands have the names of the forms' fields.
 
     fma_in_place: as `fma`, for an acc that must stay in its register; `fma` itself where the row has no other text.
+    store_tail_apart: as `store_tail`, with a mask that is loaded for it; `store_tail` where the row has no other text.
     alone: as `load`, of narrow numbers, each into a lane of its own. gathered: for each count of numbers, the loads,
     whole and masked, of vectors from p_0, p_1 … into the words of lanes. exchange: lane l gets lane l ^ c. arithmetic:
     of two vectors, or of a number and a vector, by the names of functions. functions: what a file's own functions of
@@ -59,6 +60,7 @@ class Instructions:
     load_tail: Instruction
     store: Instruction
     store_tail: Instruction
+    store_tail_apart: Instruction
     stream: Instruction
     stream_fence: Instruction
     broadcast: Instruction
@@ -100,12 +102,15 @@ def instructions_of(isa: Isa) -> Instructions:
     times = isa.constant.replace("{s}", "{s}f") + " * {v}"
     fma = Instruction("fma", isa.fma.text, lanes(out(Apply(adds, (at("x"), at("w"), at("acc"))))), sums)
     in_place = replace(fma, name="fma_in_place", text="FMA_IN_PLACE({x}, {w}, {acc})", definition=isa.fma_in_place)
+    tail = Instruction("store_tail", isa.store_tail, lanes(If((_USED,), (to_memory(),))))
+    apart = replace(tail, text="STORE_MASKED({p}, {lanes}, {v})", definition=isa.store_tail_apart)
     return Instructions(
         zero=Instruction("zero", literal(isa.zero), lanes(out(Number(0))), sums),
         load=Instruction("load", isa.load, lanes(out(at("p"))), ""),
         load_tail=Instruction("load_tail", isa.load_tail, masked(out(at("p"))), ""),
         store=Instruction("store", isa.store, lanes(to_memory())),
-        store_tail=Instruction("store_tail", isa.store_tail, lanes(If((_USED,), (to_memory(),)))),
+        store_tail=tail,
+        store_tail_apart=replace(apart, name="store_tail_apart") if isa.store_tail_apart else tail,
         stream=Instruction("stream", isa.stream, lanes(to_memory())),
         stream_fence=Instruction("stream_fence", literal(isa.stream_fence), ()),
         broadcast=Instruction("broadcast", isa.broadcast, lanes(out(at("p", ZERO))), ""),

@@ -80,6 +80,10 @@ AVX2 = Isa(
     fma_in_place="""\
 /* acc + x * w, in the register of acc. Where all registers are taken, gcc would move sums and spill one. */
 #define FMA_IN_PLACE(x, w, acc) ({ __asm__("vfmadd231ps %2, %1, %0" : "+x"(acc) : "x"(x), "x"(w)); acc; })""",
+    store_tail_apart="""\
+/* Stores the lanes of v that the mask has. The mask is loaded here: kept from before, it takes a sum's register. */
+#define STORE_MASKED(p, mask, v) \\
+    ({ __m256i used = mask; __asm__("" : "+x"(used)); _mm256_maskstore_ps(p, used, v); })""",
 )
 
 PORTABLE = Isa(

@@ -43,6 +43,10 @@ static const long STEP_b_k = 1;
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
 
+/* Stores the lanes of v that the mask has. The mask is loaded here: kept from before, it takes a sum's register. */
+#define STORE_MASKED(p, mask, v) \
+    ({ __m256i used = mask; __asm__("" : "+x"(used)); _mm256_maskstore_ps(p, used, v); })
+
 /* The epilogue, applied to each vector as it is stored:
  *
  *     gelu(y*scale[k]+b[k])
@@ -259,21 +263,21 @@ static void tile1_7wx8k_tail(const float *x, const float *w, float *y, const flo
         }
     }
     if (last) {
-        _mm256_maskstore_ps(y, TAIL, epilogue(acc_0_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
-        _mm256_maskstore_ps(y + Y_w, TAIL, epilogue(acc_1_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
-        _mm256_maskstore_ps(y + 2 * Y_w, TAIL, epilogue(acc_2_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
-        _mm256_maskstore_ps(y + 3 * Y_w, TAIL, epilogue(acc_3_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
-        _mm256_maskstore_ps(y + 4 * Y_w, TAIL, epilogue(acc_4_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
-        _mm256_maskstore_ps(y + 5 * Y_w, TAIL, epilogue(acc_5_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
-        _mm256_maskstore_ps(y + 6 * Y_w, TAIL, epilogue(acc_6_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
+        STORE_MASKED(y, TAIL, epilogue(acc_0_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
+        STORE_MASKED(y + Y_w, TAIL, epilogue(acc_1_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
+        STORE_MASKED(y + 2 * Y_w, TAIL, epilogue(acc_2_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
+        STORE_MASKED(y + 3 * Y_w, TAIL, epilogue(acc_3_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
+        STORE_MASKED(y + 4 * Y_w, TAIL, epilogue(acc_4_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
+        STORE_MASKED(y + 5 * Y_w, TAIL, epilogue(acc_5_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
+        STORE_MASKED(y + 6 * Y_w, TAIL, epilogue(acc_6_0, _mm256_maskload_ps(e_scale, TAIL), _mm256_maskload_ps(e_b, TAIL)));
     } else {
-        _mm256_maskstore_ps(y, TAIL, acc_0_0);
-        _mm256_maskstore_ps(y + Y_w, TAIL, acc_1_0);
-        _mm256_maskstore_ps(y + 2 * Y_w, TAIL, acc_2_0);
-        _mm256_maskstore_ps(y + 3 * Y_w, TAIL, acc_3_0);
-        _mm256_maskstore_ps(y + 4 * Y_w, TAIL, acc_4_0);
-        _mm256_maskstore_ps(y + 5 * Y_w, TAIL, acc_5_0);
-        _mm256_maskstore_ps(y + 6 * Y_w, TAIL, acc_6_0);
+        STORE_MASKED(y, TAIL, acc_0_0);
+        STORE_MASKED(y + Y_w, TAIL, acc_1_0);
+        STORE_MASKED(y + 2 * Y_w, TAIL, acc_2_0);
+        STORE_MASKED(y + 3 * Y_w, TAIL, acc_3_0);
+        STORE_MASKED(y + 4 * Y_w, TAIL, acc_4_0);
+        STORE_MASKED(y + 5 * Y_w, TAIL, acc_5_0);
+        STORE_MASKED(y + 6 * Y_w, TAIL, acc_6_0);
     }
 }
 

@@ -47,6 +47,10 @@ static const long X_c = 1;
 static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
 
+/* Stores the lanes of v that the mask has. The mask is loaded here: kept from before, it takes a sum's register. */
+#define STORE_MASKED(p, mask, v) \
+    ({ __m256i used = mask; __asm__("" : "+x"(used)); _mm256_maskstore_ps(p, used, v); })
+
 /* The 1 lanes used of a block of 1 rows. A lane counts where its sign bit is set. */
 static const int first_1_lanes[8] = {-1, 0, 0, 0, 0, 0, 0, 0};
 #define FIRST_1 _mm256_loadu_si256((const __m256i *)first_1_lanes)
@@ -127,14 +131,14 @@ static void tile0_8cx3r(const float *x, const float *w, float *y, long s_begin, 
     {
         __m256 t[8];
         transpose_1(t, acc_0_0);
-        _mm256_maskstore_ps(y, FIRST_1, t[0]);
-        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
-        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
-        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
-        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
-        _mm256_maskstore_ps(y + 5 * Y_c, FIRST_1, t[5]);
-        _mm256_maskstore_ps(y + 6 * Y_c, FIRST_1, t[6]);
-        _mm256_maskstore_ps(y + 7 * Y_c, FIRST_1, t[7]);
+        STORE_MASKED(y, FIRST_1, t[0]);
+        STORE_MASKED(y + Y_c, FIRST_1, t[1]);
+        STORE_MASKED(y + 2 * Y_c, FIRST_1, t[2]);
+        STORE_MASKED(y + 3 * Y_c, FIRST_1, t[3]);
+        STORE_MASKED(y + 4 * Y_c, FIRST_1, t[4]);
+        STORE_MASKED(y + 5 * Y_c, FIRST_1, t[5]);
+        STORE_MASKED(y + 6 * Y_c, FIRST_1, t[6]);
+        STORE_MASKED(y + 7 * Y_c, FIRST_1, t[7]);
     }
 }
 
@@ -153,14 +157,14 @@ static void tile1_8cx3r_hpad0(const float *x, const float *w, float *y, long s_b
     {
         __m256 t[8];
         transpose_1(t, acc_0_0);
-        _mm256_maskstore_ps(y, FIRST_1, t[0]);
-        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
-        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
-        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
-        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
-        _mm256_maskstore_ps(y + 5 * Y_c, FIRST_1, t[5]);
-        _mm256_maskstore_ps(y + 6 * Y_c, FIRST_1, t[6]);
-        _mm256_maskstore_ps(y + 7 * Y_c, FIRST_1, t[7]);
+        STORE_MASKED(y, FIRST_1, t[0]);
+        STORE_MASKED(y + Y_c, FIRST_1, t[1]);
+        STORE_MASKED(y + 2 * Y_c, FIRST_1, t[2]);
+        STORE_MASKED(y + 3 * Y_c, FIRST_1, t[3]);
+        STORE_MASKED(y + 4 * Y_c, FIRST_1, t[4]);
+        STORE_MASKED(y + 5 * Y_c, FIRST_1, t[5]);
+        STORE_MASKED(y + 6 * Y_c, FIRST_1, t[6]);
+        STORE_MASKED(y + 7 * Y_c, FIRST_1, t[7]);
     }
 }
 
@@ -179,14 +183,14 @@ static void tile2_8cx3r_hpad2(const float *x, const float *w, float *y, long s_b
     {
         __m256 t[8];
         transpose_1(t, acc_0_0);
-        _mm256_maskstore_ps(y, FIRST_1, t[0]);
-        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
-        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
-        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
-        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
-        _mm256_maskstore_ps(y + 5 * Y_c, FIRST_1, t[5]);
-        _mm256_maskstore_ps(y + 6 * Y_c, FIRST_1, t[6]);
-        _mm256_maskstore_ps(y + 7 * Y_c, FIRST_1, t[7]);
+        STORE_MASKED(y, FIRST_1, t[0]);
+        STORE_MASKED(y + Y_c, FIRST_1, t[1]);
+        STORE_MASKED(y + 2 * Y_c, FIRST_1, t[2]);
+        STORE_MASKED(y + 3 * Y_c, FIRST_1, t[3]);
+        STORE_MASKED(y + 4 * Y_c, FIRST_1, t[4]);
+        STORE_MASKED(y + 5 * Y_c, FIRST_1, t[5]);
+        STORE_MASKED(y + 6 * Y_c, FIRST_1, t[6]);
+        STORE_MASKED(y + 7 * Y_c, FIRST_1, t[7]);
     }
 }
 
@@ -207,11 +211,11 @@ static void tile3_8cx3r_tail(const float *x, const float *w, float *y, long s_be
     {
         __m256 t[8];
         transpose_1(t, acc_0_0);
-        _mm256_maskstore_ps(y, FIRST_1, t[0]);
-        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
-        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
-        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
-        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
+        STORE_MASKED(y, FIRST_1, t[0]);
+        STORE_MASKED(y + Y_c, FIRST_1, t[1]);
+        STORE_MASKED(y + 2 * Y_c, FIRST_1, t[2]);
+        STORE_MASKED(y + 3 * Y_c, FIRST_1, t[3]);
+        STORE_MASKED(y + 4 * Y_c, FIRST_1, t[4]);
     }
 }
 
@@ -230,11 +234,11 @@ static void tile4_8cx3r_tail_hpad0(const float *x, const float *w, float *y, lon
     {
         __m256 t[8];
         transpose_1(t, acc_0_0);
-        _mm256_maskstore_ps(y, FIRST_1, t[0]);
-        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
-        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
-        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
-        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
+        STORE_MASKED(y, FIRST_1, t[0]);
+        STORE_MASKED(y + Y_c, FIRST_1, t[1]);
+        STORE_MASKED(y + 2 * Y_c, FIRST_1, t[2]);
+        STORE_MASKED(y + 3 * Y_c, FIRST_1, t[3]);
+        STORE_MASKED(y + 4 * Y_c, FIRST_1, t[4]);
     }
 }
 
@@ -253,11 +257,11 @@ static void tile5_8cx3r_tail_hpad2(const float *x, const float *w, float *y, lon
     {
         __m256 t[8];
         transpose_1(t, acc_0_0);
-        _mm256_maskstore_ps(y, FIRST_1, t[0]);
-        _mm256_maskstore_ps(y + Y_c, FIRST_1, t[1]);
-        _mm256_maskstore_ps(y + 2 * Y_c, FIRST_1, t[2]);
-        _mm256_maskstore_ps(y + 3 * Y_c, FIRST_1, t[3]);
-        _mm256_maskstore_ps(y + 4 * Y_c, FIRST_1, t[4]);
+        STORE_MASKED(y, FIRST_1, t[0]);
+        STORE_MASKED(y + Y_c, FIRST_1, t[1]);
+        STORE_MASKED(y + 2 * Y_c, FIRST_1, t[2]);
+        STORE_MASKED(y + 3 * Y_c, FIRST_1, t[3]);
+        STORE_MASKED(y + 4 * Y_c, FIRST_1, t[4]);
     }
 }
 

@@ -61,6 +61,10 @@ static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
  * in one more register, which an accumulator needs. */
 #define OWN(acc) __asm__ volatile("" : "+v"(acc))
 
+/* Stores the lanes of v that the mask has. The mask is loaded here: kept from before, it takes a sum's register. */
+#define STORE_MASKED(p, mask, v) \
+    ({ __m256i used = mask; __asm__("" : "+x"(used)); _mm256_maskstore_ps(p, used, v); })
+
 /* Each sum begins with E_b of its channel. The rest of the epilogue follows below. */
 
 /* The epilogue, applied to each vector as it is stored:
@@ -208,23 +212,23 @@ static void tile1_8kx8w_tail(const float *x, const float *w, float *y, const flo
     }
     if (last) {
         const __m256 zero = zeros;
-        _mm256_maskstore_ps(y, TAIL, epilogue(acc_0_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
-        _mm256_maskstore_ps(y + Y_k, TAIL, epilogue(acc_1_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
-        _mm256_maskstore_ps(y + 2 * Y_k, TAIL, epilogue(acc_2_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 2 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
-        _mm256_maskstore_ps(y + 3 * Y_k, TAIL, epilogue(acc_3_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 3 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
-        _mm256_maskstore_ps(y + 4 * Y_k, TAIL, epilogue(acc_4_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 4 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
-        _mm256_maskstore_ps(y + 5 * Y_k, TAIL, epilogue(acc_5_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 5 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
-        _mm256_maskstore_ps(y + 6 * Y_k, TAIL, epilogue(acc_6_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 6 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
-        _mm256_maskstore_ps(y + 7 * Y_k, TAIL, epilogue(acc_7_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 7 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        STORE_MASKED(y, TAIL, epilogue(acc_0_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        STORE_MASKED(y + Y_k, TAIL, epilogue(acc_1_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        STORE_MASKED(y + 2 * Y_k, TAIL, epilogue(acc_2_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 2 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        STORE_MASKED(y + 3 * Y_k, TAIL, epilogue(acc_3_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 3 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        STORE_MASKED(y + 4 * Y_k, TAIL, epilogue(acc_4_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 4 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        STORE_MASKED(y + 5 * Y_k, TAIL, epilogue(acc_5_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 5 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        STORE_MASKED(y + 6 * Y_k, TAIL, epilogue(acc_6_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 6 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        STORE_MASKED(y + 7 * Y_k, TAIL, epilogue(acc_7_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 7 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
     } else {
-        _mm256_maskstore_ps(y, TAIL, acc_0_0);
-        _mm256_maskstore_ps(y + Y_k, TAIL, acc_1_0);
-        _mm256_maskstore_ps(y + 2 * Y_k, TAIL, acc_2_0);
-        _mm256_maskstore_ps(y + 3 * Y_k, TAIL, acc_3_0);
-        _mm256_maskstore_ps(y + 4 * Y_k, TAIL, acc_4_0);
-        _mm256_maskstore_ps(y + 5 * Y_k, TAIL, acc_5_0);
-        _mm256_maskstore_ps(y + 6 * Y_k, TAIL, acc_6_0);
-        _mm256_maskstore_ps(y + 7 * Y_k, TAIL, acc_7_0);
+        STORE_MASKED(y, TAIL, acc_0_0);
+        STORE_MASKED(y + Y_k, TAIL, acc_1_0);
+        STORE_MASKED(y + 2 * Y_k, TAIL, acc_2_0);
+        STORE_MASKED(y + 3 * Y_k, TAIL, acc_3_0);
+        STORE_MASKED(y + 4 * Y_k, TAIL, acc_4_0);
+        STORE_MASKED(y + 5 * Y_k, TAIL, acc_5_0);
+        STORE_MASKED(y + 6 * Y_k, TAIL, acc_6_0);
+        STORE_MASKED(y + 7 * Y_k, TAIL, acc_7_0);
     }
 }
 
@@ -318,17 +322,17 @@ static void tile3_5kx8w_tail(const float *x, const float *w, float *y, const flo
     }
     if (last) {
         const __m256 zero = zeros;
-        _mm256_maskstore_ps(y, TAIL, epilogue(acc_0_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
-        _mm256_maskstore_ps(y + Y_k, TAIL, epilogue(acc_1_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
-        _mm256_maskstore_ps(y + 2 * Y_k, TAIL, epilogue(acc_2_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 2 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
-        _mm256_maskstore_ps(y + 3 * Y_k, TAIL, epilogue(acc_3_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 3 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
-        _mm256_maskstore_ps(y + 4 * Y_k, TAIL, epilogue(acc_4_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 4 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        STORE_MASKED(y, TAIL, epilogue(acc_0_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        STORE_MASKED(y + Y_k, TAIL, epilogue(acc_1_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        STORE_MASKED(y + 2 * Y_k, TAIL, epilogue(acc_2_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 2 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        STORE_MASKED(y + 3 * Y_k, TAIL, epilogue(acc_3_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 3 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
+        STORE_MASKED(y + 4 * Y_k, TAIL, epilogue(acc_4_0, _mm256_maskload_ps(e_t, TAIL), _mm256_maskload_ps(e_z + 4 * STEP_z_k, TAIL), _mm256_maskload_ps(e_s, TAIL), zero));
     } else {
-        _mm256_maskstore_ps(y, TAIL, acc_0_0);
-        _mm256_maskstore_ps(y + Y_k, TAIL, acc_1_0);
-        _mm256_maskstore_ps(y + 2 * Y_k, TAIL, acc_2_0);
-        _mm256_maskstore_ps(y + 3 * Y_k, TAIL, acc_3_0);
-        _mm256_maskstore_ps(y + 4 * Y_k, TAIL, acc_4_0);
+        STORE_MASKED(y, TAIL, acc_0_0);
+        STORE_MASKED(y + Y_k, TAIL, acc_1_0);
+        STORE_MASKED(y + 2 * Y_k, TAIL, acc_2_0);
+        STORE_MASKED(y + 3 * Y_k, TAIL, acc_3_0);
+        STORE_MASKED(y + 4 * Y_k, TAIL, acc_4_0);
     }
 }
 

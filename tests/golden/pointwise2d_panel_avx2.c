@@ -38,6 +38,10 @@ static const long Y_w = 1;
 static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
 #define TAIL _mm256_loadu_si256((const __m256i *)tail_lanes)
 
+/* Stores the lanes of v that the mask has. The mask is loaded here: kept from before, it takes a sum's register. */
+#define STORE_MASKED(p, mask, v) \
+    ({ __m256i used = mask; __asm__("" : "+x"(used)); _mm256_maskstore_ps(p, used, v); })
+
 /* 3 rows x 1 vectors, summed over c from 0 to 12; x is packed on the way; w < 96. */
 static void tile0_3kx8w_packs(const float *x, const float *w, float *y, float *panel)
 {
@@ -75,9 +79,9 @@ static void tile1_3kx8w_packs_tail(const float *x, const float *w, float *y, flo
         { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, x_0, acc_1_0); }
         { const __m256 w_2 = _mm256_broadcast_ss(w_c + 2); acc_2_0 = _mm256_fmadd_ps(w_2, x_0, acc_2_0); }
     }
-    _mm256_maskstore_ps(y, TAIL, acc_0_0);
-    _mm256_maskstore_ps(y + Y_k, TAIL, acc_1_0);
-    _mm256_maskstore_ps(y + 2 * Y_k, TAIL, acc_2_0);
+    STORE_MASKED(y, TAIL, acc_0_0);
+    STORE_MASKED(y + Y_k, TAIL, acc_1_0);
+    STORE_MASKED(y + 2 * Y_k, TAIL, acc_2_0);
 }
 
 /* 3 rows x 1 vectors, summed over c from 0 to 12; x comes from the panel; w < 96. */
@@ -115,9 +119,9 @@ static void tile3_3kx8w_packed_tail(const float *w, float *y, float *panel)
         { const __m256 w_1 = _mm256_broadcast_ss(w_c + 1); acc_1_0 = _mm256_fmadd_ps(w_1, panel_0, acc_1_0); }
         { const __m256 w_2 = _mm256_broadcast_ss(w_c + 2); acc_2_0 = _mm256_fmadd_ps(w_2, panel_0, acc_2_0); }
     }
-    _mm256_maskstore_ps(y, TAIL, acc_0_0);
-    _mm256_maskstore_ps(y + Y_k, TAIL, acc_1_0);
-    _mm256_maskstore_ps(y + 2 * Y_k, TAIL, acc_2_0);
+    STORE_MASKED(y, TAIL, acc_0_0);
+    STORE_MASKED(y + Y_k, TAIL, acc_1_0);
+    STORE_MASKED(y + 2 * Y_k, TAIL, acc_2_0);
 }
 
 /* Whether this CPU runs the kernel. This function and the packing run on any CPU. */

@@ -99,7 +99,7 @@ def file_of(isa):
     for used in range(1, isa.lanes + 1):
         lines.append(lanes_definition(isa, f"FIRST_{used}", used, "a vector"))
     lines += own_definitions(isa, False, 1) + exchange_definitions(isa, LARGEST_GROUP[isa.lanes])
-    lines += [isa.fma_in_place]
+    lines += [isa.fma_in_place, isa.store_tail_apart]
     for name, instruction in forms(isa).items():
         memory, _, _ = dtypes(name, isa)
         element = C_TYPES.get(memory, isa.word)
