@@ -25,9 +25,9 @@ _At = tuple[Index, ...]
 class Run:
     """Neighbours of a tile in an array, some of which are in the run with the number RUN.
 
-    point: which point of all runs the first neighbour is. length: how long a run is; 0 where all are one run, without a
-    number. at: where the first neighbour lies, or would lie if the run were longer. tests: whether any of the run
-    counts. The neighbours count that are at least each of `firsts`, and below each of `ends`.
+    point: the number of the first neighbour among the points of all runs. length: how long a run is; 0 where all are
+    one run, without a number. at: where the first neighbour lies, or would lie if the run were longer. tests: whether
+    any of the run counts. The neighbours count that are at least each of `firsts`, and below each of `ends`.
     """
 
     point: Index

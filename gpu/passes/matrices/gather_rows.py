@@ -73,7 +73,7 @@ def gather_rows(kernel: Kernel) -> Kernel:
 
 
 def _chunks_of(loop: For, buffers: Mapping[str, Buffer]) -> _Chunks | None:
-    """What a loop over the elements of a tile copies; None where it copies otherwise, or what are no runs."""
+    """The chunks that a loop over the elements of a tile copies; None where it copies otherwise, or no runs."""
     store = loop.body[0]
     if loop.name != ELEMENT or not isinstance(store, Store):
         return None
@@ -87,7 +87,7 @@ def _chunks_of(loop: For, buffers: Mapping[str, Buffer]) -> _Chunks | None:
 
 
 def _column(at: Index) -> Index:
-    """The column of an element in its tile: the one in its block, where the tile is cut into blocks, counts it on."""
+    """The column of an element in its whole tile, also where the tile is cut into blocks of columns."""
     ((term, _),) = at.terms
     within = isinstance(term, Part) and len(term.left.terms) == 1 and not isinstance(term.left.terms[0][0], str)
     return term.left if within else at  # type: ignore[union-attr]

@@ -112,7 +112,7 @@ class _Sharing:
         return all(names.isdisjoint((*loop.start.names(), *loop.stop.names())) for loop in loops)
 
     def dealt(self, loops: list[For], inner: Body) -> Body:
-        """The points of one thread: every so many, so that neighbours are for neighbours."""
+        """The points of one thread: as far apart as there are threads, so that neighbours take neighbours."""
         mine = self.team.number
         if len(loops) == 1:
             (loop,) = loops

@@ -97,6 +97,6 @@ def _of_copies(body: Body, tests: tuple[Condition, ...]) -> Body:
 
 
 def _of_products(body: Body, tests: tuple[Condition, ...]) -> Body:
-    """With the fence before them and the commit behind them, else ptxas adds a fence and waits for each product."""
+    """Leaves out products with the fence before and the commit behind them: else ptxas fences and awaits each one."""
     (at,) = (number for number, s in enumerate(body) if isinstance(s, For) and s.kind == "unrolled")
     return (*body[: at - 1], If(tests, body[at - 1 : at + 2]), *body[at + 2 :])

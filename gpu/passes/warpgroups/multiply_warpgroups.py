@@ -78,7 +78,10 @@ def multiply_warpgroups(kernel: Kernel, scheme: Scheme) -> Kernel:
 
 
 def parts_of_products(groups: For) -> tuple[Body, Statement, Body, Statement]:
-    """Cuts a loop over warpgroups that multiply: where they are, pins, the products, and pins behind a wait for all."""
+    """A loop over warpgroups that multiply, in parts: its places, the pins of sums, the products, and the last pins.
+
+    The wait for all products, which stands before the last pins, is left out.
+    """
     places = tuple(s for s in groups.body if isinstance(s, Define))
     begin, *products, last, pins = (s for s in groups.body if s not in places)
     assert last == do(wait(0))

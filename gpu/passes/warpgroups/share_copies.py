@@ -110,7 +110,7 @@ def _until_empty(statement: Statement) -> Body | None:
 
 
 def _emptied(turns: For) -> For:
-    """Waits as long as if the steps of one more tile, as many as there are stages, were to be copied."""
+    """Waits until every stage is empty, as the first steps of one more tile would wait, before they copy."""
     (steps,) = (s for s in turns.body if isinstance(s, For))
     (wait,) = (s for s in steps.body if isinstance(s, Await))
     (stages,) = (part.right.offset for part, _ in wait.barrier.at[0].terms if isinstance(part, Part))
