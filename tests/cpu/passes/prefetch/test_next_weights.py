@@ -18,7 +18,7 @@ from tiling.loops.lowering.prefetch.plan import plan_prefetches
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse
 
-ALWAYS = {"FEW_WEIGHTS": 0, "MOST_A_LINE": 1 << 30, "LOADS_AN_FMA": 1 << 30}
+ALWAYS = {"FEW_WEIGHTS": 0, "MOST_A_LINE": 1 << 30, "LOADS_AN_FMA": 1 << 30, "MOST_OF_A_PANEL": 1 << 30}
 
 
 def prefetched(problem, text):
@@ -84,3 +84,12 @@ def test_nothing_is_prefetched_where_it_would_gain_nothing():
     assert planned("T(m,8) S(c) T(k,64) U(m,4) V(n,16)", 128, n=16) == [None]  # 6 loads for 4 FMAs
     assert planned(two.replace("T(m,4)", "T(m,128)"), 64, m=1024) == [found]
     assert planned(two.replace("T(m,4)", "T(m,129)"), 64, m=1032) == [None]  # each line for 1032 rows
+
+
+def test_many_tiles_of_short_vectors_prefetch_no_panel_again():
+    short = "T(m,12) S(c) T(k,64) U(m,4) U(n,3) V(n,8)"
+    (found,) = planned(short, 128, m=48, n=24)
+    assert found and (found.elements, found.lines, found.in_line) == (1536, 2, 16)
+    assert planned(short.replace("T(m,12)", "T(m,13)"), 128, m=52, n=24) == [None]
+    (found,) = planned("T(m,13) S(c) T(k,64) U(m,4) U(n,2) V(n,16)", 128, m=52)
+    assert found and found.lines == 2

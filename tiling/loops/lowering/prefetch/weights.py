@@ -29,7 +29,8 @@ def next_weights(problem: Problem, tile: Around, in_turn: int) -> NextWeights | 
     """The weights that a tile prefetches. in_turn: how many products a call computes, each with weights of its own.
 
     None where it is one, or L2 keeps the weights of all (fewer bytes than `FEW_WEIGHTS`). None where a step has no room
-    for its lines, or so many rows read a line that the wait for it hardly shows.
+    for its lines, or so many rows read a line that the wait for it hardly shows. None where more tiles of short vectors
+    than `MOST_OF_A_PANEL` would prefetch it in turn: that takes longer than the wait.
     """
     access, extents = access_of(problem), tile.register.extents
     if in_turn == 1 or access.by_matrix or access.lanewise or access.weights_broadcast:
@@ -41,6 +42,8 @@ def next_weights(problem: Problem, tile: Around, in_turn: int) -> NextWeights | 
     vectors = extents[lane] // tile.register.lanes
     lines, a_step = ceil(extents[lane] * size / LINE), prod(extents[dim] for dim in access.sharing_dims)
     if rows > limits.MOST_A_LINE or a_step + vectors + lines > limits.LOADS_AN_FMA * a_step * vectors:
+        return None
+    if tile.register.lanes < limits.LONG_VECTOR and _iterations(tile, access.sharing_dims) > limits.MOST_OF_A_PANEL:
         return None
     steps = prod(loop.trips for loop in tile.inner) * prod(extents[dim] for dim in problem.reductions)
     return NextWeights(steps * extents[lane], lines, LINE // size)
@@ -61,5 +64,9 @@ def _panels(tile: Around, rows: tuple[str, ...]) -> tuple[tuple[str, int, int, i
 
 def _rows(tile: Around, rows: tuple[str, ...]) -> int:
     """How many rows all iterations of a tile have."""
-    trips = prod(loop.trips for loop in tile.outer if loop.dim in rows)
-    return trips * prod(tile.register.extents[dim] for dim in rows)
+    return _iterations(tile, rows) * prod(tile.register.extents[dim] for dim in rows)
+
+
+def _iterations(tile: Around, rows: tuple[str, ...]) -> int:
+    """How often a tile takes the same weights."""
+    return prod(loop.trips for loop in tile.outer if loop.dim in rows)
