@@ -15,11 +15,11 @@ VENV := .venv
 VENV_PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup compiler run lint format test test-fast soak bench clean
+.PHONY: help setup compiler run lint format test test-fast exhaustive soak bench clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 	@echo "Variables: SHAPE=$(SHAPE) MINUTES=$(MINUTES) PYTHON=$(PYTHON) PYTEST_FLAGS=$(PYTEST_FLAGS)"
 
 setup: compiler $(STAMP) ## create .venv and install into it, where that is not done yet
@@ -55,16 +55,22 @@ format: setup ## mend what `make lint` finds where that needs no thought
 
 # Tests start hundreds of Python processes: where the environment forbids to keep bytecode, each would compile our modules
 # again, for as long as most of them run.
-test test-fast soak: export PYTHONDONTWRITEBYTECODE =
+test test-fast exhaustive soak: export PYTHONDONTWRITEBYTECODE =
 
 # A process that a test crashes is not started again: pytest-xdist would then wait for ever at the end.
+SIDE_BY_SIDE = -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+
 test: setup ## run the tests, files side by side
-	$(VENV_PYTHON) -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(PYTEST_FLAGS)
+	$(VENV_PYTHON) -m pytest $(SIDE_BY_SIDE) --sample $(PYTEST_FLAGS)
+
+exhaustive: setup ## run every case of the tests of which `make test` runs a sample
+	$(VENV_PYTHON) -m pytest $(SIDE_BY_SIDE) -m exhaustive $(PYTEST_FLAGS)
 
 test-fast: setup ## run a quick sample of the tests, in less than two minutes on two cores
 	$(VENV_PYTHON) -m pytest -n $(QUICK_PROCESSES) --fast -q --durations 5 $(PYTEST_FLAGS)
 
-soak: setup ## run the long tests, which share MINUTES
+soak: setup ## run every case, then the long tests, which share MINUTES
+	$(MAKE) exhaustive PYTEST_FLAGS=
 	$(VENV_PYTHON) -m pytest --soak '$(MINUTES)' -rfEP $(PYTEST_FLAGS)
 
 bench: setup ## a short comparison with other libraries on ResNet-18; rewrites the table in README.md where there are any

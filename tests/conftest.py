@@ -1,7 +1,7 @@
 """What every test gets: folders of its own, skips for instruction sets this CPU lacks, and pytest's options of ours.
 
-`--soak MINUTES` runs the tests of the folder `soak` and nothing else, `--fast` a quick sample of the others, and
-`--update-golden` rewrites golden files instead of comparing with them.
+`--soak MINUTES` runs the tests of the folder `soak` and nothing else, `--sample` leaves out cases of exhaustive tests,
+`--fast` more, and `--update-golden` rewrites golden files instead of comparing with them.
 """
 
 import gc
@@ -12,10 +12,12 @@ import tempfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support import sampled
+from tests.support.sampled import covering_sample, lacking, quick_sample
 
 # A loaded machine is slow now and then; that is no failure of the code. `make test` draws the same cases every time, so
 # that its outcome depends on the code alone; `make soak` draws new ones.
@@ -46,6 +48,11 @@ SOAK = Path(__file__).parent / "soak"
 def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden instead of comparing with it")
     parser.addoption(
+        "--sample",
+        action="store_true",
+        help="of a test that is marked exhaustive only cases that have every value of every parameter",
+    )
+    parser.addoption(
         "--fast",
         action="store_true",
         help="no test that is marked slow, and one case of any other",
@@ -71,6 +78,8 @@ def pytest_configure(config):
         raise pytest.UsageError("--soak takes a number of minutes above 0")
     if config.option.soak is not None:
         settings.load_profile("soak")
+    if config.option.sample or config.option.fast:
+        sampled.ONE_OF = 4
     _probe_once()
 
 
@@ -113,27 +122,12 @@ def pytest_collection_modifyitems(config, items):
     # longest begin at once: those of whole runs lie directly in this folder.
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: (item.path not in slow, len(item.path.parts)))
-    if config.option.fast:
-        sample = set(quick_sample(items))
-        left_out += [item for item in items if item not in sample]
-        items[:] = [item for item in items if item in sample]
+    for chosen, sample_of in ((config.option.sample, covering_sample), (config.option.fast, quick_sample)):
+        if chosen:
+            sample = set(sample_of(items))
+            left_out += [item for item in items if item not in sample]
+            items[:] = [item for item in items if item in sample]
     config.hook.pytest_deselected(items=left_out)
-
-
-def quick_sample(items: list[pytest.Item]) -> list[pytest.Item]:
-    """One case of every test that is not marked slow, one that this CPU runs if there is any.
-
-    A new test or case needs no entry anywhere for it. The test's name decides, so that it is not the first case of all.
-    """
-    tests: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if not item.get_closest_marker("slow"):
-            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    sample = []
-    for name, cases in tests.items():
-        here = [case for case in cases if not lacking(case)] or cases
-        sample.append(here[crc32(name.encode()) % len(here)])
-    return sample
 
 
 @pytest.fixture
@@ -230,19 +224,3 @@ def device_missing() -> str:
     except DeviceError as error:
         return str(error)
     return ""
-
-
-def lacking(item: pytest.Item) -> str:
-    """Which instructions a test needs that this CPU lacks; empty where it has all."""
-    names = [name for marker in item.iter_markers("isa") for name in marker.args]
-    return "; ".join(filter(None, map(_lacking, names)))
-
-
-@cache
-def _lacking(name: str) -> str:
-    # Imported here, so that the tests of the language run where the CPU packages cannot be imported.
-    from cpu.runtime.machine.host import supports
-    from microkernels.tile.isa import isa_named
-
-    missing = [flag for flag in isa_named(name).cpu_flags if not supports([flag])]
-    return f"needs {name}: this CPU lacks {', '.join(missing)}" if missing else ""

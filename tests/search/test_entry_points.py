@@ -108,6 +108,7 @@ def test_all_commands_start_in_one_way():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(command=lambda command: command.partition(".")[0])
 @pytest.mark.parametrize("command", commands())
 def test_files_of_the_current_folder_do_not_stand_in_for_packages(command, tmp_path):
     """And a terminal that has no letters beyond ASCII shows the help of every command."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu.codegen.emit import symbol_of
 from microkernels.tile.isa import ISAS
 from tests.support.kernels.cases import PRODUCT
 from tests.support.kernels.epilogue_cases import ARRAYS, INFIX, Y
+from tests.support.sampled import examples
 from tiling.arrays.bias import bias_of, split, stored
 from tiling.epilogue import FUNCTIONS, EpilogueError, fused, parse
 from tiling.operators import conv2d, in_layout, matmul
@@ -114,7 +115,7 @@ def trees(operations):
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(trees([*INFIX, *FUNCTIONS.items()]))
 def test_any_expression_parses_back(tree):
     epilogue = Epilogue(Apply("add", (tree, Y)))

@@ -1,6 +1,7 @@
 """What PyTorch takes, on every instruction set and in every dtype: exactly what PyTorch makes of small integers.
 
-`make test` computes each case on one instruction set, in turns; `make soak` computes all on all.
+`make exhaustive` computes each case on one instruction set, in turns, `make test` some with every word of their names;
+`make soak` computes all on all.
 """
 
 import pytest
@@ -13,12 +14,18 @@ RUNNABLE = [isa for isa in ISAS if supports(ISAS[isa].cpu_flags)]
 NARROW = [name for name in CONVOLUTIONS if name not in FUSED]
 
 
+def words_of(name: str) -> set[str]:
+    """What the name of a case says of it."""
+    return {each.strip() for each in name.split(",")}
+
+
 def in_turns(cases) -> list[tuple[str, str]]:
     """Each case, with one of the instruction sets that run here."""
     return [(name, RUNNABLE[place % len(RUNNABLE)]) for place, name in enumerate(cases)]
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(name=words_of)
 @pytest.mark.parametrize(("name", "isa"), in_turns(CONVOLUTIONS))
 def test_convolutions(name, isa):
     assert digest(computed(CONVOLUTIONS[name], isa=isa)) == recorded()[name]
@@ -31,6 +38,7 @@ def test_products(name, isa):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(name=words_of)
 @pytest.mark.isa("avx512bf16")
 @pytest.mark.parametrize("name", NARROW)
 def test_convolutions_of_bf16(name):

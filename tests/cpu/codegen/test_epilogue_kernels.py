@@ -8,7 +8,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu.codegen.emit import emit
@@ -26,6 +26,7 @@ from tests.support.kernels.cases import CASES, ON_EVERY_ISA, kernel_of
 from tests.support.kernels.epilogue_cases import ARRAYS, INFIX, Y
 from tests.support.kernels.low_precision_cases import ISA, NUMBERS, ON_BOTH
 from tests.support.kernels.random_cases import Case
+from tests.support.sampled import examples
 from tiling.dtypes.products import OPERAND_DTYPES
 from tiling.epilogue import FUNCTIONS, fused
 from tiling.operators import conv2d, matmul
@@ -54,6 +55,7 @@ def fitting(problem, text):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("number", range(len(PLACES)))
 def test_exact_on_integers_and_bounded_on_reals(number, isa):
@@ -102,7 +104,7 @@ SMALL_VALUES = st.sampled_from([-3.0, -1.0, -0.5, 0.0, 0.25, 1.0, 2.0, 7.0]).map
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@examples(20)
 @given(st.data())
 def test_random_expressions_are_within_their_bound(data):
     problem = conv2d(n=2, c=3, h=3, w=4, k=6, r=1, s=1)
@@ -153,6 +155,7 @@ def beyond_units(function, values, got):
     return values[~same & ~(off <= units * unit + 2.0**-119)]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("function", ACCURACY)
 def test_functions_are_a_few_units_from_exact(function, isa):
@@ -320,6 +323,7 @@ def slower_with_clang():
         pytest.xfail("clang 14 spills some accumulators here, which costs time and nothing else")
 
 
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_a_division_by_zero_is_as_in_c(isa):
     row = isa_named(isa)

@@ -26,6 +26,7 @@ from tests.support.kernels import random_cases
 from tests.support.kernels.cases import CASES
 from tests.support.kernels.guard import PLACES, Guarded
 from tests.support.kernels.random_cases import Case, visits
+from tests.support.sampled import examples
 from tiling.machine import CacheLevel, Machine
 from tiling.rewrite.dot_groups import in_dot_groups, scheme_from_dot_groups, scheme_in_dot_groups
 from tiling.rewrite.pointwise import along_pixels
@@ -68,7 +69,7 @@ def assert_exact(worker: Worker, drawn: Case) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@examples(25)
 @given(RANDOM)
 def test_random_kernels_are_exact_beside_guard_pages(worker, random):
     threads = (1, 1, 2, 3) if find_compiler().openmp else (1,)
@@ -101,7 +102,7 @@ ALPHABET = "RTLUVMSDFB(),x+ \tλl0123456789@cohkwnrsmy"
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(RANDOM)
 def test_scheme_texts_that_parse_print_back(random):
     drawn = random_cases.case(random, tuple(EVERY_ISA)).scheme
@@ -118,7 +119,7 @@ def test_scheme_texts_that_parse_print_back(random):
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(RANDOM)
 def test_shapes_print_back(random):
     found = random_cases.problem(random, isa_named(random.choice(list(EVERY_ISA))))

@@ -42,6 +42,7 @@ def worker():
         yield worker
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("case", ALL_CASES)
 def test_exact_on_integers_bounded_on_reals_and_beside_guard_pages(worker, case, isa):
@@ -113,6 +114,7 @@ def test_streaming_stores_and_unaligned_outputs(isa):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_channels_first_streams_blocks_of_as_many_rows_as_lanes(isa):
     row = ISAS[isa]

@@ -45,6 +45,7 @@ def scheme_of(problem, text, isa):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("epilogue", EPILOGUES)
 @pytest.mark.parametrize("name", CASES)

@@ -24,6 +24,7 @@ from tests.support.kernels.pytorch_cases import (
     recorded,
     whole_numbers,
 )
+from tests.support.sampled import examples
 from tiling.operators import LAYOUTS, conv2d
 
 torch = pytest.importorskip("torch", reason="PyTorch, an independent reference, is not installed")
@@ -123,7 +124,7 @@ def cases(draw):
     )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(cases())
 def test_the_oracle_agrees_with_pytorch(case):
     x, w = arrays(case)

@@ -11,11 +11,12 @@ import pytest
 from cpu.codegen.emit import emit
 from microkernels.tile.isa import ISAS, isa_named
 from tests.support.kernels import low_precision_cases
-from tests.support.kernels.cases import FLATTENED
+from tests.support.kernels.cases import ALL_CASES, FLATTENED
 from tests.support.kernels.random_cases import Case
 from tests.support.kernels.sanitized import check_sanitized, driver, named
 from tests.support.kernels.sanitizers import without_sanitizers
 from tests.support.kernels.winograd_cases import CASES, EPILOGUES, text_of
+from tests.support.sampled import traits
 from tiling.text.notation import parse
 
 
@@ -63,6 +64,7 @@ TRANSFORMED = [
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(name=lambda name: traits(*ALL_CASES[name][:2]))
 @pytest.mark.parametrize("name, isa, stream", [pytest.param(*s, marks=pytest.mark.isa(s[1])) for s in SAMPLE])
 def test_emitted_c_is_clean(name, isa, stream, tmp_path):
     check_sanitized(named(name, isa, stream), tmp_path)

@@ -22,6 +22,7 @@ RUNNABLE = [isa for isa in ISAS if supports(ISAS[isa].cpu_flags)]
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", RUNNABLE)
 def test_random_kernels_are_exact_beside_guard_pages(isa):
     random = Random(3)
@@ -43,6 +44,7 @@ def test_a_kernel_from_python(layout):
     np.testing.assert_array_equal(kernel(x, w, b), np.maximum(reference(problem, x, w) + along, 0))
 
 
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", RUNNABLE)
 def test_pixels_of_volumes_are_one_dim_beside_guard_pages(isa):
     random = Random(5)

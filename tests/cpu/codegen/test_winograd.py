@@ -58,6 +58,7 @@ def test_the_transforms_compute_a_convolution(m):
     assert times(matrices.output, points) == [sum(x[i + j] * w[j] for j in range(3)) for i in range(m)]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "name, isa",
     [(name, "portable") for name in CASES]
@@ -76,6 +77,7 @@ def test_products_prefetch_the_matrices_of_their_point(order, array):
     check_exact(kernel)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("name", CASES)
 def test_every_function_that_is_called_is_defined(name, isa):
@@ -125,6 +127,7 @@ def test_calls_from_several_threads_at_once_do_not_meet():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_nothing_beside_the_arrays_is_touched(isa):
     for case in (CASES["odd image, primes, batch"], CASES["asymmetric padding"], EPILOGUES["arrays of every shape"]):

@@ -8,7 +8,7 @@ import cffi
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import search
@@ -18,6 +18,7 @@ from cpu.reference.programs import evaluate
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import host
 from microkernels.tile.isa import best_isa
+from tests.support.sampled import examples
 from tiling.arguments import ArgumentError
 
 MAPS = ("relu({0})", "{0} + v[{c}]", "{0} * 2 - r[{d}]", "max({0}, v[{c}])", "{0} - abs({0})", "where({0} > 0, {0}, 1)")
@@ -71,7 +72,7 @@ def programs(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_random_programs_around_an_anchor(drawn):
     text, outputs, extents, threads = drawn
@@ -181,6 +182,7 @@ SAVED = {
 }  # fmt: skip
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("name", SAVED)
 def test_a_saved_program_is_one_function(name, threads, tmp_path):

@@ -214,6 +214,7 @@ def test_forks_beside_running_calls(used):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", [pytest.param(name, marks=pytest.mark.isa(name)) for name in ISAS])
 def test_results_do_not_depend_on_the_number_of_threads(isa):
     """To the bit, on random reals: cores share output dims only, so no sum is split between them."""

@@ -18,6 +18,7 @@ from tests.support.loops.copies import (
     seeds,
 )
 from tests.support.loops.loops import numbers_of
+from tests.support.sampled import examples
 from tiling.loops.kernel import Kernel
 from tiling.operators import conv2d
 from tiling.rewrite.copies.laid_out import lower_points
@@ -40,7 +41,7 @@ def test_passes_keep_copies(seed):
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@examples(200)
 @given(seeds)
 def test_passes_keep_200_copies(seed):
     check_passes(seed)

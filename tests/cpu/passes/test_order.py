@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu.passes.order import PRODUCT, ProductPass
@@ -22,6 +22,7 @@ from tests.support.loops.packed_weights import PACKING, packed, packed_forms
 from tests.support.loops.passes import SAME, TILES, forms_by_name
 from tests.support.loops.random_kernels import check, drawn
 from tests.support.loops.small_kernels import Small, small
+from tests.support.sampled import examples
 from tiling.epilogue import fused
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Instruction, Invoke, Number, Operand
@@ -100,7 +101,7 @@ def test_what_is_prefetched_stays_but_for_steps_of_taps_on_padding(problem, text
 
 
 @pytest.mark.slow
-@settings(max_examples=66)
+@examples(66)
 @given(st.integers(0, 2**32))
 def test_passes_keep_the_meaning_of_66_kernels(seed):
     # From seeds: of 100 kernels that hypothesis drew number by number, 49 differed. Those of Winograd's algorithm are

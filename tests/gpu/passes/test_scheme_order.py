@@ -11,7 +11,7 @@ from gpu.passes.facts.divisors import divisor
 from gpu.passes.facts.workers import launches, threads_of
 from gpu.passes.order import SCHEME, scheme_forms
 from tests.support.gpu.cases import integers
-from tests.support.gpu.schemes import MOVING, SCHEMES, WARPGROUPS, expected, interpreted, scheme_of
+from tests.support.gpu.schemes import MOVING, SCHEMES, WARPGROUPS, expected, interpreted, scheme_of, traits_of
 from tests.support.loops.passes import different
 from tests.support.programs.programs import lines
 from tiling.loops.index import constant, variable
@@ -28,6 +28,7 @@ from tiling.text.notation import parse
 ONE_STEP = (matmul(m=16, n=16, k=16, dtype="f16"), "S(c) T(k,1) S(a, 2) S(b, 2) T(m,1)@warp U(n,2) M(m16n8k16)")
 
 
+@pytest.mark.exhaustive(name=traits_of)
 @pytest.mark.parametrize("name", SCHEMES)
 def test_every_form_computes_the_same(name):
     scheme = scheme_of(name)

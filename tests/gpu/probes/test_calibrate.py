@@ -57,6 +57,7 @@ def test_probes_of_tf32_tell_how_a_copy_rounds(call):
 
 
 @needs_nvrtc
+@pytest.mark.exhaustive(name=lambda name: re.sub(r"\d+", "", name))
 @pytest.mark.parametrize("name", PROBES)
 def test_probes_compile(name):
     program = PROBES[name].program

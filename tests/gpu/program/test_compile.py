@@ -12,6 +12,7 @@ from tiling.program.infer import sized
 from tiling.program.read import read
 
 
+@pytest.mark.exhaustive
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -28,6 +28,7 @@ from tiling.program.infer import sized
 from tiling.program.read import read
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_are_exact(name, wide, monkeypatch):
@@ -39,6 +40,7 @@ def test_programs_are_exact(name, wide, monkeypatch):
             np.testing.assert_array_equal(found, expected(program, arrays)[output])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("drawn", [random_program, random_long_program])
 @pytest.mark.parametrize("seed", range(20))
 def test_random_programs_are_exact(seed, drawn, monkeypatch):

@@ -10,6 +10,7 @@ from tiling.operators import matmul
 from tiling.text.notation import parse
 
 
+@pytest.mark.exhaustive
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("name", SCHEMES)

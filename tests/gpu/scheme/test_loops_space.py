@@ -67,6 +67,7 @@ def test_a_ring_copies_no_step_too_many_where_steps_are_whole():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("device", ["A100", "L40S", "H200"])
 @pytest.mark.parametrize("taps, least", [(13, 10), (31, 1)])
 def test_wide_windows_have_schedules_whose_ring_does_not_fit(device, taps, least):

@@ -135,6 +135,7 @@ def test_f32_are_rounded_to_tf32():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("dtype", ["f16", "tf32"])

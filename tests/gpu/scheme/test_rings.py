@@ -31,6 +31,7 @@ from tiling.text.notation import parse
 RINGS = ["matrices in a ring", "matrices in a ring, threads gather", "matrices loaded ahead"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("depth, unrolled", [(2, (2, 2, 1)), (3, (1, 2, 2)), (5, (2, 2, 4))], ids=str)
 @pytest.mark.parametrize("k", [15, 36, 200])
 def test_products_of_any_depth_are_exact(depth, unrolled, k):
@@ -103,6 +104,7 @@ def test_a_ring_of_one_stage_fewer_is_found():
     assert not survives(scheme, text.replace("% 3)", "% 2)"))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["matrices in a ring", "matrices loaded ahead", "matrices, a sum that blocks share"])
 @pytest.mark.parametrize("kind", [Barrier, Wait, Commit])
 def test_the_interpreter_misses_each_of_them(name, kind):
@@ -169,6 +171,7 @@ def test_a_step_has_one_barrier():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("transposed", [False, True])
@@ -241,6 +244,7 @@ def assert_ahead_where_the_pipeline_says_so(schemes):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @needs_nvrtc
 @pytest.mark.parametrize("dtype", ["f16", "tf32"])
 @pytest.mark.parametrize("k", [17, 64, 96])

@@ -76,6 +76,7 @@ OF_PIPELINE = {64: 64, 128: 105, 256: 196}
 LARGE = [((2, 1), 1, 256, 4), ((2, 1), 2, 128, 3), ((1, 1), 1, 128, 3), ((2, 1), 1, 64, 6)]
 
 
+@pytest.mark.exhaustive
 @needs_nvrtc
 @pytest.mark.parametrize("across", [False, True])
 @pytest.mark.parametrize("groups, rows, columns, depth", LARGE, ids=str)

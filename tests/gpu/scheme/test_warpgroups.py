@@ -13,7 +13,16 @@ from gpu.passes.facts.workers import with_launches
 from gpu.passes.order import scheme_forms
 from gpu.passes.warpgroups.share_copies import share_copies
 from tests.support.gpu.cases import integers, tma_scheme, wgmma_scheme
-from tests.support.gpu.schemes import WARPGROUPS, expected, interpreted, on_twin, scheme_of, survives, unnoticed
+from tests.support.gpu.schemes import (
+    WARPGROUPS,
+    expected,
+    interpreted,
+    on_twin,
+    scheme_of,
+    survives,
+    traits_of,
+    unnoticed,
+)
 from tests.support.loops.passes import different
 from tests.support.programs.programs import lines
 from tiling.epilogue import fused
@@ -30,6 +39,7 @@ CONV = conv2d(n=1, c=16, h=9, w=9, k=40, r=3, s=3, dtype="bf16", filters="krsc")
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(name=traits_of)
 @pytest.mark.parametrize("name", WARPGROUPS)
 def test_every_form_computes_the_same(name):
     scheme = scheme_of(name)
@@ -173,6 +183,7 @@ def test_only_the_barrier_behind_the_opening_is_one_of_all_blocks():
 STORING = ("warpgroups in turns", "warpgroups of clusters", "warpgroups, a residual by boxes")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
@@ -198,6 +209,7 @@ CALLS = rf"{BARRIERS}|{COPIES}|wgmma_\w+|\w+_sums"  # compilers alone need `pin`
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(name=traits_of)
 @pytest.mark.parametrize("name", WARPGROUPS)
 def test_nothing_is_one_too_many(name):
     found, needless = unnoticed(scheme_of(name), rf"(?<!\w)({CALLS})\(.*\);")

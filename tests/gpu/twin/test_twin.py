@@ -22,6 +22,7 @@ from tiling.text.notation import parse
 pytestmark = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="needs a C compiler")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "tf32"])
 @pytest.mark.parametrize("transpose_a", [False, True])
 @pytest.mark.parametrize("transpose_b", [False, True])
@@ -30,6 +31,7 @@ def test_products_in_every_orientation(dtype, transpose_a, transpose_b):
     assert check_on_twin(product_scheme(problem, unrolled=(2, 4, 2)), seeds=(1, 2, 3)) == 0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("m", "n", "k"),
     [(1, 1, 1), (5, 3, 7), (33, 65, 129), (2, 100, 3), (66, 34, 30), (64, 32, 64)],
@@ -90,6 +92,7 @@ def test_blocks_in_groups_and_whole_blocks_past_the_edge():
     check_on_twin(scheme)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "shape",
     [
@@ -109,6 +112,7 @@ def test_convolutions(shape, dtype):
     assert check_on_twin(product_scheme(problem)) == 0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "shape",
     [
@@ -141,6 +145,7 @@ SYNCHRONISATION = re.compile(r"(?<!\w)(?:cp_async_wait\([^)]*\)|cp_async_commit\
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("depth", [2, 4])
 @pytest.mark.parametrize(
     ("problem", "statements"),

@@ -73,6 +73,7 @@ def mixed(outputs):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seconds", [last_is_faster, first_is_faster])
 @pytest.mark.parametrize("outputs", [("j", "k", "m", "t"), ("h", "c"), ("g",)], ids=str)
 def test_the_numbers_are_the_same_in_each_layout(monkeypatch, seconds, outputs):
@@ -85,6 +86,7 @@ def test_the_numbers_are_the_same_in_each_layout(monkeypatch, seconds, outputs):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seconds", [last_is_faster, first_is_faster])
 @pytest.mark.parametrize("outputs", [("d", "i"), ("f", "g")], ids=str)
 def test_volumes_have_the_same_numbers_in_each_layout(monkeypatch, seconds, outputs):

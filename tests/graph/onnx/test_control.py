@@ -283,6 +283,7 @@ def scanned(axis=0, direction=0, out_axis=0, turns=4, known=False):
     return proto, {"h": whole(0, *shape)} | ({} if known else {"xs": whole(2, *whole_shape)})
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize(("axis", "direction", "out_axis"), [(0, 0, 0), (1, 1, 2), (-1, 1, -1), (0, 1, 1)])
 def test_a_scan(axis, direction, out_axis, known):

@@ -264,6 +264,7 @@ def test_an_operator_of_another_domain_may_stand_on_constants(monkeypatch):
     assert compile_model(proto)(x)[0].tolist() == (2 * constant + x).tolist()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("operator", "number"), [("Add", 0), ("Sub", 0), ("Mul", 1), ("Div", 1)])
 @pytest.mark.parametrize(
     ("shape", "steps"), [((), 1), ((1,), 1), ((4, 1), 1), ((2, 4, 3), 1), ((5, 2, 4, 3), 2), ((1, 2, 4, 3), 2)], ids=str

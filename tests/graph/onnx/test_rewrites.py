@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
@@ -14,6 +14,7 @@ from graph.library.build import fused
 from graph.model.language import ModelError
 from graph.onnx.read import read
 from tests.support.models.onnx_models import model, whole
+from tests.support.sampled import examples
 from tiling.problem import Problem
 
 
@@ -81,7 +82,7 @@ def test_other_windows_are_a_program(proto):
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@examples(25, deadline=None)
 @given(st.data())
 def test_any_transposed_convolution_is_what_the_standard_defines(data):
     axes = data.draw(st.integers(1, 2))

@@ -88,6 +88,7 @@ REDUCTIONS += ["ReduceLogSum", "ReduceProd"]
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("long", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_reductions(dtype, long):
@@ -136,6 +137,7 @@ def test_log_sum_exp_is_that_of_its_definition(dtype, long):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("long", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_that_are_normalised(dtype, long):

@@ -84,6 +84,7 @@ def network(name):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", CASES)
 def test_the_numbers_are_right(name, threads):
@@ -220,6 +221,7 @@ def columns(name, images):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("images", [1, 2])
 @pytest.mark.parametrize("name", COLUMNS)
 def test_columns_hold_the_right_numbers(monkeypatch, name, images):

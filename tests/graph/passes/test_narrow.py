@@ -17,6 +17,7 @@ def products(model):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("a_kind", KINDS)
 def test_a_product_of_bytes_has_microkernels(a_kind, threads):
@@ -29,6 +30,7 @@ def test_a_product_of_bytes_has_microkernels(a_kind, threads):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("group", [1, 2])
 @pytest.mark.parametrize("x_kind", KINDS)
 def test_a_chain_of_quantised_convolutions_has_microkernels(x_kind, group):
@@ -134,6 +136,7 @@ AFTER = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("after", AFTER)
 @pytest.mark.parametrize(("op", "kind"), [("QLinearMatMul", "u8"), ("QLinearConv", "s8")])
 def test_what_follows_a_quantised_product_reads_rounded_and_saturated_bytes(op, kind, after):

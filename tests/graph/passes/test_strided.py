@@ -61,6 +61,7 @@ def test_attention_moves_only_its_keys(joined, scale):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("scale", [1, 0.5])
 @pytest.mark.parametrize("joined", [True, False])

@@ -110,6 +110,7 @@ EXACT = ("relu(-y)", "min(max(y, b), 6) - z", "clamp(abs(y) + b, -1, 2)")
 NEAR = ("tanh(y) + b", "gelu(y)", "exp(y) / z")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("row", F32)
 @pytest.mark.parametrize("text", EXACT + NEAR)
 def test_epilogues(row, text):
@@ -196,6 +197,7 @@ def drawn(rng, operand, lanes):
     return np.where(rng.random(lanes) < 0.4, rng.choice(SPECIAL, lanes), found)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("row, name", OF_FUNCTIONS)
 def test_what_functions_are_written_with(row, name):
     """Bit by bit, but for which NaN a result is."""

@@ -94,6 +94,7 @@ def test_an_unknown_operator_is_refused():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa, op", SPACES)
 @pytest.mark.parametrize("l1_bytes", [L1, 48 << 10])
 def test_every_tile_has_a_benchmark_whose_x_stays_in_l1(isa, op, l1_bytes):

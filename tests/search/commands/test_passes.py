@@ -95,6 +95,7 @@ def bare(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", [isa for isa in EVERY_ISA if isa != "portable"])
 def test_an_instruction_set_that_this_cpu_does_not_run(isa, bare, capsys):
     dtype, lanes = EVERY_ISA[isa].dtype, EVERY_ISA[isa].lanes

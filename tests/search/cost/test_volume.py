@@ -154,6 +154,7 @@ SMALL = {
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("ways", [0, 4])
 @pytest.mark.parametrize("name", SMALL)
 def test_volumes_against_a_simulated_cache(name, ways):

@@ -103,6 +103,7 @@ def check_product(m, n, k, isa):
     assert generate_matmul(m=m, n=n, k=k, isa=isa).scheme == kernel.scheme
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("across_a, across_b", [(False, False), (False, True), (True, False), (True, True)])
 def test_a_batch_of_products_in_every_orientation(across_a, across_b):
     rng = np.random.default_rng(4)

@@ -43,6 +43,7 @@ GROUPS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("shape", GROUPS)
 @pytest.mark.parametrize("dtype", ["f32", "f16"])
 def test_groups_and_layouts_on_a_gpu(shape, dtype, capsys):

@@ -20,6 +20,7 @@ from search.space.registers import Covering, coverings
 from search.space.sample import random_schemes
 from search.space.space import ALIKE, NEAR_TIES, Candidate, candidates, in_order, shortlist
 from search.tuner.tune import tune
+from tests.support.sampled import examples
 from tests.support.search.model_cases import CATALOG, DEPTHWISE, L1, LAYERS, MACHINE, check_scheme, layer
 from tiling.machine import Timing
 from tiling.operators import conv2d, matmul
@@ -42,6 +43,7 @@ class TwoTiles:
         return kernel == self.fast
 
 
+@pytest.mark.exhaustive(name=lambda name: LAYERS[name][3:])
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers_have_exact_candidates(name):
     problem = layer(name)
@@ -252,7 +254,7 @@ def problems(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@examples(25, deadline=None)
 @given(problems(), st.integers(1, 3), st.sampled_from([("avx512f", 16, 32), ("avx2", 8, 16), ("portable", 4, 16)]))
 def test_any_problem_has_a_candidate(problem, threads, target):
     isa, lanes, registers = target

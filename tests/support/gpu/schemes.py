@@ -19,6 +19,7 @@ from gpu.passes.facts.workers import cluster_of
 from gpu.passes.warpgroups.kinds import copied
 from gpu.twin.launch import TwinError, run_on_twin
 from tests.support.gpu.cases import integers
+from tests.support.sampled import traits
 from tiling.epilogue import fused
 from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.kernel import Kernel
@@ -245,6 +246,11 @@ def scheme_of(name: str) -> Scheme:
 
 
 SCHEMES, WARPGROUPS, MOVING = tuple(_CASES), tuple(_WARPGROUPS), tuple(_MOVING)
+
+
+def traits_of(name: str) -> set[str]:
+    """What tells its kind of kernels from others."""
+    return traits(*(_CASES | _WARPGROUPS | _MOVING)[name])
 
 
 def expected(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.sampled import examples
 from tiling.program.functions import BINDING, FUNCTIONS
 from tiling.program.language import (
     DTYPES,
@@ -65,7 +66,7 @@ def programs(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@examples(40)
 @given(programs())
 def test_the_text_reads_back_the_same(program):
     assert read(str(program)) == program

@@ -1,8 +1,9 @@
 """Schemes: the rules they keep, and their text, of designed and of random ones."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from tests.support.sampled import examples
 from tests.support.search.strategies import schemes
 from tiling.operators import conv2d, matmul
 from tiling.scheme.specifiers import SchemeError
@@ -99,7 +100,7 @@ def test_white_space_is_free_and_lambda_has_an_ascii_form():
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(schemes())
 def test_the_text_of_a_scheme_parses_back_to_it(scheme):
     assert parse(scheme.problem, scheme.text) == scheme

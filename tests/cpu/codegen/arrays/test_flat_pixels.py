@@ -143,6 +143,7 @@ OF_F32 = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("case", OF_F32)
 def test_vectors_of_f32_run_on_over_the_ends_of_rows(case, isa):

@@ -59,6 +59,7 @@ def scheme_of(problem, text: str, lanes: int):
     return parse(problem, f"{text} U({dim},{16 // lanes}) V({dim},{lanes})")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ["avx512f", "avx2"])
 @pytest.mark.parametrize("case", CASES)
 def test_every_line_of_the_weights_but_the_first_piece_is_prefetched_once_and_in_order(case, isa):

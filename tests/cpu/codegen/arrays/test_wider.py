@@ -41,6 +41,7 @@ def check(kernel, inputs):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("name", CASES)
 def test_only_the_own_channels_are_read_and_written(name, isa):
@@ -66,6 +67,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("name", ORDERS)
 def test_products_read_and_write_axes_in_any_order(name, isa):

@@ -31,12 +31,14 @@ from tiling.program.read import read
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("mask", MASKS)
 def test_a_result_is_within_the_bound(isa, mask):
     check(isa, mask, (1, 290, 600, 8))
 
 
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("sizes", [(3, 1, 300, 40), (2, 33, 257, 7), (1, 64, 512, 64)])
 def test_sizes_that_no_block_divides(isa, sizes):
@@ -44,6 +46,7 @@ def test_sizes_that_no_block_divides(isa, sizes):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("queries", [1, 70])
 def test_heads_that_share_keys(isa, queries):
@@ -51,6 +54,7 @@ def test_heads_that_share_keys(isa, queries):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_a_softmax_and_a_product_are_attention(isa):
     check(isa, "causal", (2, 40, 300, 16), BEFORE)
@@ -61,6 +65,7 @@ def test_a_long_sequence():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_exact_where_exponentials_are_0_or_1(isa):
     """Scores are 100 apart, so a maximum that grows takes all that was before to 0; sums of whole numbers are exact."""
@@ -79,6 +84,7 @@ def test_exact_where_exponentials_are_0_or_1(isa):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("output", ["f32", "bf16"])
 def test_stored_in_bf16(isa, output):
@@ -94,6 +100,7 @@ def test_stored_in_bf16(isa, output):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_one_kernel_for_every_length(isa):
     text = AFTER.format(t=MASKS["causal"][0], h="h")

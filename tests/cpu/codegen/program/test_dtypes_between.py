@@ -64,6 +64,7 @@ def program_of_places(between):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(between=lambda dtype: dtype.rstrip("0123456789"))
 @pytest.mark.parametrize("between", NUMPY)
 def test_a_map_has_its_dtype(between):
     text, wide = program_of_places(between), "f64" if between in FLOATS else "s64"
@@ -90,6 +91,7 @@ def test_a_fraction_is_rounded_once(between):
     np.testing.assert_array_equal(called(text, between, x), a.astype(np.float64) * 3)
 
 
+@pytest.mark.exhaustive(between=lambda dtype: dtype.rstrip("0123456789"))
 @pytest.mark.parametrize("between", NUMPY)
 def test_a_reduction_has_its_dtype(between):
     """Held in a register for a row: a maximum, and of whole numbers a sum, which needs more bits than most have."""

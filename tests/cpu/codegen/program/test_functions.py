@@ -30,6 +30,7 @@ REAL = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dtype, bits", [("f32", 24), ("f64", 53)])
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_functions_of_real_numbers(isa, dtype, bits):
@@ -50,6 +51,7 @@ def test_functions_of_real_numbers(isa, dtype, bits):
         np.testing.assert_allclose(found, wanted[name], rtol=100 * 2.0**-bits, atol=8 * 2.0**-bits, err_msg=name)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("function, most", [("erf", 2.0), ("log", 1.0), ("log1p", 3.0), ("expm1", 3.0)])
 def test_vectors_of_functions_are_near_to_the_last_place(isa, function, most):
@@ -101,6 +103,7 @@ def test_a_product_is_rounded_to_a_whole_number_as_defined(isa, dtype):
     assert not np.signbit(found[found == 0]).any() and not np.signbit(wanted[wanted == 0]).any()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("dtype", ["s64", "u64", "s32", "u32", "s16", "u16", "s8", "u8"])
 def test_whole_numbers_of_any_width_are_numpys(isa, dtype):

@@ -29,12 +29,14 @@ from tiling.program.infer import sized
 from tiling.program.read import read
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs_are_exact(isa, seed):
     check(1000 * len(isa) + seed, isa, 1)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_long_programs_are_exact(isa, seed, monkeypatch):
@@ -56,6 +58,7 @@ def test_vectors_across_rows_may_end_in_part_of_one(isa):
     np.testing.assert_array_equal(outputs(program, isa, {"x": x})["y"], np.ones((100, 1)))
 
 
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_threads_change_no_bit(isa):
     program = sized(read(SOFTMAX), {}, {"x": (100, 1003)})
@@ -64,6 +67,7 @@ def test_threads_change_no_bit(isa):
     np.testing.assert_array_equal(alone, together)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("columns", [1, 5, 16, 40, 1003])
 def test_rows_of_any_length(isa, columns):
@@ -136,6 +140,7 @@ def test_transpositions_are_exact(isa):
     assert "transposed(" in build_program(program, isa_named(isa)).source
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("text", ["y[j,i] = x[i,j]", "y[i,k,j] = x[i,j,k]", "y[k,j,i] = x[i,j,k]"])
@@ -146,6 +151,7 @@ def test_copies_of_columns_are_exact(isa, threads, text):
     assert "transposed_to(y + " in build_program(program, isa_named(isa), threads).source
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("channels, width", [(2, 32), (3, 224), (3, 37), (5, 33)])
@@ -176,6 +182,7 @@ def test_long_columns_are_exact(isa, threads, text, shape):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_a_long_sum_has_the_same_bits_on_any_number_of_threads(isa):
     program = sized(read("y[] = sum[i] x[i] * x[i]; m[] = max[i] x[i]"), {}, {"x": (1_000_003,)}, outputs=("y", "m"))
@@ -186,6 +193,7 @@ def test_a_long_sum_has_the_same_bits_on_any_number_of_threads(isa):
     assert build_program(program, isa_named(isa), 2).threads == 2
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_are_exact(isa, name):
@@ -196,6 +204,7 @@ def test_products_are_exact(isa, name):
     np.testing.assert_array_equal(outputs(program, isa, given, 2)[output], evaluate(program, given)[output])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("queries, keys", [(1, 130), (5, 17), (64, 64)])
 def test_attention(isa, queries, keys):
@@ -265,6 +274,7 @@ def test_an_index_that_lies_outside_is_an_error_whatever_was_fused(text, shapes)
         kernel(**given)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize(
     "text, extents, shapes",

@@ -29,6 +29,7 @@ from tiling.program.infer import sized
 from tiling.program.read import read
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs_are_exact(isa, seed, monkeypatch):
@@ -72,6 +73,7 @@ REAL = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("name", REAL)
@@ -94,6 +96,7 @@ def test_one_kernel_for_every_extent(name, isa, threads, monkeypatch):
         np.testing.assert_allclose(out, wanted, rtol=2e-5, atol=2e-5, err_msg=f"{points}")
 
 
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_threads_change_no_bit(isa):
     x = np.random.default_rng(0).standard_normal((90, 1003)).astype(np.float32)
@@ -102,6 +105,7 @@ def test_threads_change_no_bit(isa):
     np.testing.assert_array_equal(alone, together)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize(
     "text, extents, points",

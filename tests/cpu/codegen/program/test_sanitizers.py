@@ -36,6 +36,7 @@ def sanitizers():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("name", CASES)
 def test_emitted_programs_are_clean(name, isa, tmp_path):
@@ -43,6 +44,7 @@ def test_emitted_programs_are_clean(name, isa, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_products_and_masks_are_clean(isa, tmp_path):
     text, shapes = PRODUCTS["convolution"]
@@ -57,6 +59,7 @@ def test_products_and_masks_are_clean(isa, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(isa=None)
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_runtime_extents_are_clean(isa, tmp_path):
     runtime = {"i": "<=9", "j": "<=70"}

@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cpu.passes.program.bind_tasks as bind_tasks
@@ -15,6 +15,7 @@ from cpu.passes.order import PLACE_BARRIERS
 from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from tests.support.programs.programs import MASKED_ATTENTION, after, inputs_of, interpreted, lines
+from tests.support.sampled import examples
 from tiling.loops.language import For
 from tiling.loops.walk import walk
 from tiling.program.infer import Sized, sized
@@ -57,7 +58,7 @@ def masked(random: Random) -> Sized:
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 2**32))
 def test_masked_programs_keep_the_definition(seed):
     """The interpreter ends where something is read that no loop has written."""

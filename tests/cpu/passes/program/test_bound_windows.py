@@ -46,6 +46,7 @@ def test_windows_keep_their_values(text, shape, extents, threads, monkeypatch):
     np.testing.assert_array_equal(found, evaluate(program, arrays)["y"].astype(np.float32))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", [PORTABLE, AVX2, AVX512F])
 @pytest.mark.parametrize(
     "text, shape, extents",

@@ -79,6 +79,7 @@ def test_sums_of_rows_in_step_take_half_of_the_registers(isa, sums):
     np.testing.assert_allclose(interpreted(program, kernel, arrays)["y"], evaluate(program, arrays)["y"], rtol=1e-5)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "isa, columns, first", [(AVX2, 256, 128), (AVX2, 144, 16), (AVX512F, 160, 32), (PORTABLE, 64, 32)]
 )

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cpu.passes.program.bind_tasks as bind_tasks
@@ -32,6 +32,7 @@ from tests.support.programs.programs import (
     random_program_for_passes,
     with_runtime_extents,
 )
+from tests.support.sampled import examples
 from tiling.loops.language import Alloc, For
 from tiling.loops.passes import names
 from tiling.loops.walk import walk
@@ -40,7 +41,7 @@ from tiling.program.read import read
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 2**32))
 def test_every_pass_keeps_the_definition(seed):
     with pytest.MonkeyPatch.context() as patch:
@@ -48,7 +49,7 @@ def test_every_pass_keeps_the_definition(seed):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 2**32))
 def test_every_pass_keeps_runtime_extents(seed):
     with pytest.MonkeyPatch.context() as patch:
@@ -169,6 +170,7 @@ def test_cores_share_blocks_of_columns(rows, columns):
     assert all(isinstance(s, For) and s.kind == "core" and s.stop.offset == 4 for s in bound.body)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("text", ["y[j,i] = x[i,j]", "y[j,k,i] = x[i,j,k+1] * 2", "y[i,j] = x[i,j] - z[j,i]"])
 @pytest.mark.parametrize("isa", [PORTABLE, AVX2])
 def test_blocks_of_columns_keep_the_definition(text, isa):

@@ -80,6 +80,7 @@ def test_columns_are_read_where_they_were(text, extents, panels):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", [PORTABLE, AVX2, AVX512F], ids=lambda isa: isa.name)
 @pytest.mark.parametrize("keys", [70, 128, 150])
 @pytest.mark.parametrize("text", [TURNED, HEADS])

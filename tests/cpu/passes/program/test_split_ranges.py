@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cpu.passes.program.bind_tasks as bind_tasks
@@ -16,6 +16,7 @@ from cpu.reference.programs import evaluate, rounded
 from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from tests.support.loops.passes import different
 from tests.support.programs.programs import inputs_of, interpreted, lines
+from tests.support.sampled import examples
 from tiling.loops.language import Apply, For
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
@@ -71,7 +72,7 @@ def value(random: Random, depth: int, extents: dict[str, int]) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=80)
+@examples(80)
 @given(st.integers(0, 2**32))
 def test_random_choices_keep_their_values(seed):
     random = Random(seed)

@@ -12,6 +12,7 @@ from gpu.model.space import candidates
 from gpu.model.steps import drain_cycles
 from tests.support.gpu.cases import SYNCHRONISATION, check_on_twin, image, left_out, product, survives, tma_scheme
 from tests.support.gpu.compiling import check_compiles, needs_nvrtc
+from tests.support.sampled import in_turns
 from tiling.epilogue import fused
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
@@ -156,6 +157,7 @@ def test_the_space_has_takers_and_they_are_exact(problem):
 
 
 @pytest.mark.slow
+@in_turns(4)
 @needs_nvrtc
 @pytest.mark.parametrize(
     "problem",
@@ -167,8 +169,8 @@ def test_the_space_has_takers_and_they_are_exact(problem):
     ],
     ids=str,
 )
-def test_takers_compile_without_spills_and_stay_asynchronous(problem):
-    for scheme in ping_pong(problem)[::2]:
+def test_takers_compile_without_spills_and_stay_asynchronous(problem, turn):
+    for scheme in ping_pong(problem)[2 * turn :: 4 * 2]:
         check_compiles(scheme, "H200")
 
 

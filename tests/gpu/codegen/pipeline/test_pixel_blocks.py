@@ -32,6 +32,7 @@ def scheme_in(problem, high, wide, columns=64, groups=1, cluster=1, depth=3):
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("extents", "high", "wide"),
     [

@@ -23,6 +23,7 @@ from tiling.epilogue import fused
 from tiling.text.notation import parse
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("cluster", [(1, 1), (2, 1), (1, 2)], ids=str)
 @pytest.mark.parametrize(
     ("problem", "options"),

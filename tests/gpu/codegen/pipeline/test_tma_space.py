@@ -23,6 +23,7 @@ from tests.support.gpu.cases import (
     tma_scheme,
 )
 from tests.support.gpu.compiling import check_compiles, fault, needs_nvrtc
+from tests.support.sampled import in_turns
 from tiling.epilogue import fused
 from tiling.operators import matmul
 from tiling.scheme.specifiers import SchemeError
@@ -143,6 +144,7 @@ def test_tf32_takes_twice_the_time_of_16_bits_and_a_turning_copy_little():
 
 
 @pytest.mark.slow
+@in_turns(6)
 @needs_nvrtc
 @pytest.mark.parametrize(
     "problem",
@@ -157,16 +159,17 @@ def test_tf32_takes_twice_the_time_of_16_bits_and_a_turning_copy_little():
     ],
     ids=str,
 )
-def test_tma_schedules_compile_without_spills_and_stay_asynchronous(problem):
-    for scheme in tma_candidates(problem)[::4]:
+def test_tma_schedules_compile_without_spills_and_stay_asynchronous(problem, turn):
+    for scheme in tma_candidates(problem)[4 * turn :: 6 * 4]:
         check_compiles(scheme, "H200")
 
 
 @pytest.mark.slow
+@in_turns(6)
 @needs_nvrtc
-def test_no_tma_schedule_spills_for_rows_that_its_threads_store():
+def test_no_tma_schedule_spills_for_rows_that_its_threads_store(turn):
     """Each of them: what a thread needs beside its sums to store odd rows has spilled some, not those of a sample."""
-    schemes = tma_candidates(product(m=1001, n=999, k=2039, transpose_a=True, transpose_b=False))
+    schemes = tma_candidates(product(m=1001, n=999, k=2039, transpose_a=True, transpose_b=False))[turn::6]
     with ThreadPoolExecutor(host().cores) as pool:
         assert [why for why in pool.map(lambda scheme: fault(scheme, "H200"), schemes) if why] == []
 

@@ -14,6 +14,7 @@ from gpu.model.devices import DEVICES
 from gpu.model.space import candidates, limits
 from tests.support.gpu.cases import check_on_twin, left_out, survives, wgmma_scheme
 from tests.support.gpu.compiling import check_compiles, needs_nvrtc
+from tests.support.sampled import in_turns
 from tiling.operators import conv2d, matmul
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.notation import parse
@@ -140,6 +141,7 @@ def test_sums_lie_as_the_ptx_isa_says(instruction):
 
 
 @pytest.mark.slow
+@in_turns(4)
 @needs_nvrtc
 @pytest.mark.parametrize(
     "problem",
@@ -151,6 +153,6 @@ def test_sums_lie_as_the_ptx_isa_says(instruction):
     ],
     ids=str,
 )
-def test_wgmma_schedules_compile_without_spills_and_stay_asynchronous(problem):
-    for scheme in [s for s in candidates(problem, H200) if "@warpgroup" in s.text][::5]:
+def test_wgmma_schedules_compile_without_spills_and_stay_asynchronous(problem, turn):
+    for scheme in [s for s in candidates(problem, H200) if "@warpgroup" in s.text][5 * turn :: 4 * 5]:
         check_compiles(scheme, "H200")

@@ -20,9 +20,11 @@ from gpu.runtime.compiler.compile import compile_cubin
 from tests.support.gpu.cases import product_scheme
 from tests.support.gpu.compiling import check_compiles, fault, needs_nvrtc
 from tests.support.gpu.large_problems import LARGE, OTHERS, check_schedules, kernels_of
+from tests.support.sampled import in_turns
 from tiling.operators import matmul
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", LARGE, ids="-".join)
 def test_every_schedule_is_a_candidate_unless_shared_memory_is_too_small(kind, device):
@@ -57,21 +59,23 @@ def one_of_each_tile(kind) -> list:
 
 @pytest.mark.slow
 @needs_nvrtc
+@in_turns(6)
 @pytest.mark.parametrize("kind", [kind for kind in LARGE if kind[1] != "f16"], ids="-".join)
-def test_schedules_compile_without_spills(kind, lasting_cache):
+def test_schedules_compile_without_spills(kind, turn, lasting_cache):
     """One of every tile in registers, which decides on spills; the soak test compiles every schedule for every
-    architecture.
+    architecture. `make test` takes every sixth tile.
 
     Seconds where no kernel's text has changed.
     """
     lasting_cache("-".join(kind))
-    check_schedules(one_of_each_tile(kind))
+    check_schedules(one_of_each_tile(kind)[turn::6])
 
 
 @pytest.mark.slow
 @needs_nvrtc
+@in_turns(6)
 @pytest.mark.parametrize("operator", ["matmul", "conv2d"])
-def test_f16_takes_the_registers_of_bf16(operator, lasting_cache):
+def test_f16_takes_the_registers_of_bf16(operator, turn, lasting_cache):
     """So the schedules of bf16 answer for those of f16, all of which took the same when all were compared.
 
     Here one schedule of every tile in registers is, of convolutions one of every third tile; the soak test compiles all
@@ -84,7 +88,8 @@ def test_f16_takes_the_registers_of_bf16(operator, lasting_cache):
     as_f16 = {
         scheme.text: scheme for device in DEVICES.values() for scheme in candidates(LARGE[operator, "f16"], device)
     }
-    some = one_of_each_tile((operator, "bf16"))[:: 1 if operator == "matmul" else 3]  # the test above compiles them
+    every = 1 if operator == "matmul" else 3
+    some = one_of_each_tile((operator, "bf16"))[every * turn :: every * 6]  # the test above compiles them
     for scheme, device in some:
         both = map(emit_scheme, (as_f16[scheme.text], scheme))
         one, other = (compile_cubin(source, DEVICES[device].architecture) for source in both)
@@ -93,11 +98,12 @@ def test_f16_takes_the_registers_of_bf16(operator, lasting_cache):
 
 @pytest.mark.slow
 @needs_nvrtc
+@in_turns(3)
 @pytest.mark.parametrize("device", ["A100", "H200"])
 @pytest.mark.parametrize("problem", OTHERS, ids=str)
-def test_schedules_of_other_problems_compile_without_spills(problem, device):
+def test_schedules_of_other_problems_compile_without_spills(problem, device, turn):
     """Every 29th of the space, a number that meets all tiles, steps and depths; the soak test takes all of them."""
-    for scheme in candidates(problem, DEVICES[device])[::29]:
+    for scheme in candidates(problem, DEVICES[device])[29 * turn :: 3 * 29]:
         check_compiles(scheme, device)
 
 

@@ -14,6 +14,7 @@ from tiling.program.rewrite.anchored import Anchored, anchored
 node = helper.make_node
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("x_kind", "w_kind", "group"), [(x, w, g) for (x, w), g in product(product(KINDS, KINDS), (1, 2))]
 )

@@ -101,6 +101,7 @@ def test_what_copies_inputs_first_is_written_beside_the_kernel(compiles, tmp_pat
     assert "of shared memory each, after one that lays out b for TMA copies\n" in capsys.readouterr().out
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "command, shape", [(conv_command, CONV), (matmul_command, PRODUCT), (matmul_command, TRANSPOSED)]
 )

@@ -288,6 +288,7 @@ def test_numpy_looks_closer_only_where_the_device_finds_something(fresh, monkeyp
     assert brought
 
 
+@pytest.mark.exhaustive
 @needs_nvrtc
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
 @pytest.mark.parametrize("elements", [1, 960, 8192 * 8192, 70000**2])

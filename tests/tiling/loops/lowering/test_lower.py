@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 from tests.support.loops.loops import inputs, result, statements, sums
+from tests.support.sampled import examples
 from tests.support.search.strategies import schemes
 from tiling.epilogue import fused
 from tiling.loops.language import Alloc, Block, Decide, For, StagedPart
@@ -43,7 +44,7 @@ def test_any_scheme_gives_the_definition(scheme):
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(schemes())
 def test_many_schemes_give_the_definition(scheme):
     exact(scheme)

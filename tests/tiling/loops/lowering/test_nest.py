@@ -4,9 +4,10 @@ from operator import le
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.sampled import examples
 from tests.support.search.strategies import schemes
 from tiling.arrays.footprint import axis_points, footprint
 from tiling.loops.lowering.nest import Loop, RegisterTile, nest_of, starts
@@ -43,7 +44,7 @@ def visits(nodes, base, path=()):
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@examples(200)
 @given(schemes())
 def test_a_nest_covers_every_point_exactly_once(scheme):
     extents = scheme.problem.extents

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cpu.reference.programs import evaluate, rounded
 from tests.support.programs.programs import SOFTMAX, inputs_of, numbers, random_program, stored
+from tests.support.sampled import examples
 from tiling.loops.interpreter.interpret import interpret
 from tiling.loops.language import Alloc, Choose, For
 from tiling.loops.listing import listing
@@ -53,7 +54,7 @@ def test_loops_give_the_definition(seed):
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
+@examples(1000)
 @given(st.integers(0, 2**32))
 def test_many_loops_give_the_definition(seed):
     check(seed)

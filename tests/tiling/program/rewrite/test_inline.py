@@ -6,11 +6,12 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu.reference.programs import evaluate
 from tests.support.programs.programs import inputs_of, random_program
+from tests.support.sampled import examples
 from tiling.program.infer import sized
 from tiling.program.read import read
 from tiling.program.rewrite.inline import inlined
@@ -21,7 +22,7 @@ def after(text, extents=None, shapes=None, **options):
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(st.integers(0, 2**32))
 def test_the_program_means_the_same(seed):
     random = Random(seed)

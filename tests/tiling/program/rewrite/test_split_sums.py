@@ -6,12 +6,13 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tiling.program.rewrite.split_sums as split
 from cpu.reference.programs import evaluate
 from tests.support.programs.programs import inputs_of, random_program
+from tests.support.sampled import examples
 from tiling.program.infer import Sized, sized
 from tiling.program.read import read
 
@@ -31,7 +32,7 @@ def same(program: Sized, arrays: dict[str, np.ndarray]) -> Sized:
     return parts
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.integers(0, 2**32))
 def test_parts_give_the_same(seed):
     with pytest.MonkeyPatch.context() as patch:

@@ -51,6 +51,7 @@ def test_rows_that_share_a_set_are_few(text, shapes, side_by_side):
     assert any(s.startswith("for") and s.endswith(f"by {16 if side_by_side else 8}:") and "_block" in s for s in text)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", [AVX2, PORTABLE])
 @pytest.mark.parametrize("shape", [(1024, 19), (9, 43), (17, 64)])
 def test_the_definition_stays(isa, shape):

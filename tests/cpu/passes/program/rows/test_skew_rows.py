@@ -53,6 +53,7 @@ def test_kernels_with_many_registers_are_left_alone():
     assert not any("i - 1" in line for line in skewed(RMS, {"x": (2048, 768), "g": (768,)}, AVX512F))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("text", [RMS, SUMMED, HELD, SOFTMAX, EARLIER])
 @pytest.mark.parametrize("rows, threads", [(1, 1), (2, 1), (5, 2), (7, 3), (3, 8)])
 def test_every_row_is_stored_once(text, rows, threads, monkeypatch):
