@@ -47,11 +47,11 @@ def _value(value: str, dtype: str | None = None) -> Callable[[Node], Made]:
     return lambda node: elementwise(node, value, dtype)
 
 
-def _chained(between: str, last: str = "{}") -> Callable[[Node], Made]:
+def _chained(between: str) -> Callable[[Node], Made]:
     """Any number of inputs, two by two: `between` has a field for the result so far, and one for the next input."""
 
     def made(node: Node) -> Made:
-        return elementwise(node, last.format(halves([f"{{{place}}}" for place in range(len(node.inputs))])))
+        return elementwise(node, halves([f"{{{place}}}" for place in range(len(node.inputs))]))
 
     def halves(values: list[str]) -> str:
         # Other functions join by halves, so that brackets nest only a few levels; a sum keeps its order.

@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from tiling.loops.interpreter.points import Places, Points, Touched
+from tiling.loops.interpreter.points import Places, Points, SharedElements
 from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import Apply, For, Store
 from tiling.loops.meaning.functions import FUNCTIONS
@@ -33,7 +33,7 @@ def at_once(loop: For, scope: Scope) -> bool:
     if nest.store is None:
         return False
     before: list[_Before] = []
-    touched = Touched()
+    touched = SharedElements()
     try:
         _run(nest, nest.store, scope, touched, before)
         touched.note()
@@ -44,7 +44,7 @@ def at_once(loop: For, scope: Scope) -> bool:
     return True
 
 
-def _run(nest: Nest, store: Store, scope: Scope, touched: Touched, before: list[_Before]) -> None:
+def _run(nest: Nest, store: Store, scope: Scope, touched: SharedElements, before: list[_Before]) -> None:
     """Runs a nest. before: gets what was at the places that it writes."""
     free, again = ([_range(loop, scope) for loop in loops] for loops in (nest.free, nest.again))
     places = prod(map(len, free))

@@ -22,8 +22,8 @@ Places = tuple[Any, ...]  # in an array: for each dim a number, or numbers as of
 
 
 @dataclass(slots=True)
-class Touched:
-    """Elements of memory that workers share: which of each array were read, and which were written."""
+class SharedElements:
+    """Which elements of memory that workers share were read, and which were written."""
 
     read: dict[int, tuple[Array, np.ndarray]] = field(default_factory=dict)
     written: dict[int, tuple[Array, np.ndarray]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Points:
     numbers: Numbers
     names: tuple[str, ...]
     ordered: bool = False
-    touched: Touched | None = None
+    touched: SharedElements | None = None
 
     def some(self, which: np.ndarray) -> Points:
         """Those iterations of which this holds, as vectors."""
