@@ -12,7 +12,6 @@ from microkernels.tile.estimate import estimate
 from microkernels.tile.isa import EVERY_ISA, isa_named
 from search.cost.predict import predict
 from tests.support.kernels.random_cases import case
-from tests.support.sampled import in_turns
 from tests.support.search.model_cases import MACHINE
 from tiling.loops.lowering.stream_plan import may_stream, outgrows
 from tiling.operators import conv2d
@@ -24,10 +23,9 @@ STREAMS = "int stream"  # the flag of tile functions that have both kinds of sto
 
 
 @pytest.mark.slow
-@in_turns(5)
-def test_what_is_emitted_follows_the_plan(turn):
+def test_what_is_emitted_follows_the_plan():
     planned = []
-    for seed in range(turn, 150, 5):
+    for seed in range(150):
         drawn = case(Random(seed), tuple(EVERY_ISA))
         if isinstance(drawn.scheme, Scheme):
             may = may_stream(drawn.scheme)
@@ -37,7 +35,7 @@ def test_what_is_emitted_follows_the_plan(turn):
             )
             assert (STREAMS in text) == (text != plain) == may, drawn.command
             planned.append(may)
-    assert planned.count(True) > 2 and planned.count(False) > 2
+    assert planned.count(True) > 10 and planned.count(False) > 10
 
 
 def test_what_is_predicted_follows_the_plan():
