@@ -87,6 +87,7 @@ def test_changed_parameters_are_seen():
     assert not torch.equal(before, model(x))
 
 
+@pytest.mark.slow
 def test_gradients_are_refused():
     with pytest.raises(ModelError, match=r"computes no gradients: call the model under torch.no_grad\(\)"):
         torch.compile(NN.Linear(4, 3), backend="tilewright")(torch.randn(2, 4))

@@ -73,6 +73,7 @@ def product_by_pytorch(a, b, transpose_a=False, transpose_b=False):
     return torch.matmul(a.mT if transpose_a else a, b.mT if transpose_b else b).numpy()
 
 
+@pytest.mark.slow
 def test_what_is_recorded_is_pytorchs(update_golden):
     found = {}
     for name, case in CONVOLUTIONS.items():
@@ -88,6 +89,7 @@ def test_what_is_recorded_is_pytorchs(update_golden):
     assert recorded() == found
 
 
+@pytest.mark.slow
 def test_an_epilogue_in_the_layout_of_pytorch():
     case = CASES["asymmetric padding"] | {"layout": "nchw"}
     x, w = arrays(case)
@@ -124,6 +126,7 @@ def cases(draw):
     )
 
 
+@pytest.mark.slow
 @examples(200)
 @given(cases())
 def test_the_oracle_agrees_with_pytorch(case):
