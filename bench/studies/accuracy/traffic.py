@@ -125,9 +125,11 @@ def traced(isa: Isa) -> Isa:
         load_tail="trace_load({p}, {lanes})",
         store=store,
         store_tail="trace_store({p}, {lanes})",
+        store_tail_apart="",
         stream=store,
         stream_fence="(void)0",
         broadcast="trace_load({p}, 1)",
         fma=replace(isa.fma, text="{acc}"),
+        fma_in_place="",
         shuffle="{a}",
     )

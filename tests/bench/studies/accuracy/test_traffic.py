@@ -11,7 +11,7 @@ import bench.studies.accuracy.counters as counters
 from bench.studies.accuracy.traffic import Moved, compare, simulate, traced
 from cpu.codegen.emit import emit
 from microkernels.scores.catalog import Catalog
-from microkernels.tile.isa import AVX512F, PORTABLE
+from microkernels.tile.isa import AVX2, AVX512F, PORTABLE
 from search.space.sample import random_schemes
 from tests.support.search.cache_simulator import moved_bytes
 from tiling.machine import CacheLevel, Machine
@@ -67,12 +67,20 @@ def test_a_cache_that_holds_everything_moves_nothing_once_warm():
     assert large.observed == 0 and large.predicted == 0 and large.ratio == 1
 
 
-def test_a_masked_tail_is_traced_too():
+@pytest.mark.parametrize("isa, vectors", [(PORTABLE, "U(k,2) V(k,4)"), (AVX2, "V(k,8)"), (AVX512F, "V(k,16)")])
+def test_a_masked_tail_is_traced_too(isa, vectors):
     problem = conv2d(c=3, h=4, w=4, k=7, r=1, s=1)
-    scheme = parse(problem, "T(h,4) S(y) T(c,3) U(w,4) U(k,2) V(k,4)")
+    scheme = parse(problem, f"T(h,4) S(y) T(c,3) U(w,4) {vectors}")
     everything = machine(CacheLevel("L1", 64, 64, 1, 1e9))
-    assert simulate(scheme, everything, PORTABLE)[0] > 0
-    assert "TAIL" in emit(scheme, traced(PORTABLE)).text
+    assert simulate(scheme, everything, isa)[0] > 0
+    assert "TAIL" in emit(scheme, traced(isa)).text
+
+
+def test_a_tile_that_takes_all_registers_computes_nothing_either():
+    problem = conv2d(c=8, h=4, w=12, k=16, r=3, s=3, padding=1)
+    scheme = parse(problem, "R(n) T(h,4) T(w,2) R(k) S(y) T(r,3) T(c,8) U(s,3) U(w,6) U(k,2) V(k,8)")
+    assert "FMA_IN_PLACE" in emit(scheme, AVX2).text
+    assert "vfmadd" not in emit(scheme, traced(AVX2)).text
 
 
 def test_the_ratio_forgives_what_takes_no_time():
