@@ -10,7 +10,6 @@ import pytest
 from cpu.codegen.emit import emit
 from cpu.kernel.arguments import aligned_empty
 from cpu.runtime.compiler.library import load
-from cpu.runtime.machine.host import supports
 from microkernels.tile.isa import isa_named
 from tiling.loops.lowering.prefetch.limits import PREFETCH_DISTANCE
 from tiling.operators import conv2d, matmul
@@ -54,19 +53,20 @@ def scheme_of(problem, text: str, lanes: int):
     dim = problem.vector_dim
     if lanes == 16:
         return parse(problem, f"{text} V({dim},16)")
-    if f"{dim},λ" in text:
-        pytest.skip("counts vectors of 16 lanes")
     return parse(problem, f"{text} U({dim},{16 // lanes}) V({dim},{lanes})")
 
 
+def on_each_isa(case: str) -> list:
+    """The case with vectors of 16 lanes, and with two of 8 in place of each where its scheme counts no vectors."""
+    isas = ["avx512f"] if case == "composed panels" else ["avx512f", "avx2"]
+    return [pytest.param(case, isa, marks=pytest.mark.isa(isa)) for isa in isas]
+
+
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("isa", ["avx512f", "avx2"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case, isa", [each for case in CASES for each in on_each_isa(case)])
 def test_every_line_of_the_weights_but_the_first_piece_is_prefetched_once_and_in_order(case, isa):
     problem, text = CASES[case]
     isa = isa_named(isa)
-    if not supports(isa.cpu_flags):
-        pytest.skip(f"needs {isa.name}")
     prefetched, (_, w, _) = lines_prefetched(scheme_of(problem, text, isa.lanes), isa)
     first = prefetched[0] - w.ctypes.data // 64
     assert 0 < first < w.nbytes / 64 / 2
@@ -94,12 +94,11 @@ X_CASES = {  # problem, scheme, rows of 64 channels that the first piece has
 }
 
 
+@pytest.mark.isa("avx512f")
 @pytest.mark.parametrize("case", X_CASES)
 def test_every_line_of_x_but_the_first_piece_is_prefetched_and_no_other(case):
     problem, text, rows = X_CASES[case]
     isa = isa_named("avx512f")
-    if not supports(isa.cpu_flags):
-        pytest.skip(f"needs {isa.name}")
     prefetched, (x, _, _) = lines_prefetched(scheme_of(problem, text, isa.lanes), isa)
     assert len(prefetched) <= len(lines_of(x)) * 1.01 * (2 if "@core" in text else 1)
     wanted = lines_of(x)[rows * 4 :]
@@ -134,12 +133,11 @@ PANELS = {  # scheme, vectors of the first panel
 }
 
 
+@pytest.mark.isa("avx512f")
 @pytest.mark.parametrize("case", PANELS)
 def test_every_line_of_the_next_panel_of_pixels_is_prefetched_before_its_turn(case):
     problem, (text, first) = pointwise2d(conv2d(**PIXELS)), PANELS[case]
     isa = isa_named("avx512f")
-    if not supports(isa.cpu_flags):
-        pytest.skip(f"needs {isa.name}")
     prefetched, (x, _, _) = lines_prefetched(parse(problem, f"{text} V(w,16)"), isa)
     lines = lines_of(x).reshape(256, 80)
     # Each of up to 12 tiles over the same pixels prefetches one line, or as many as are missing.
@@ -185,12 +183,11 @@ STEPS = {
 }
 
 
+@pytest.mark.isa("avx512f")
 @pytest.mark.parametrize("case", STEPS)
 def test_an_x_whose_steps_lie_apart_is_prefetched(case):
     problem, text = STEPS[case]
     isa = isa_named("avx512f")
-    if not supports(isa.cpu_flags):
-        pytest.skip(f"needs {isa.name}")
     prefetched, (x, _, _) = lines_prefetched(parse(problem, text), isa, level=3)
     pixels, line = problem.tensors[0].elements // 64, 16
     rows = np.arange(pixels).reshape(20, -1)
@@ -232,13 +229,12 @@ LANES = {
 }
 
 
+@pytest.mark.isa("avx512f")
 @pytest.mark.parametrize("case", LANES)
 def test_a_tile_prefetches_the_channels_beside_its_own(case):
     """It prefetches all lines of all pixels but those of the first tile, and none behind the next tile's."""
     problem, text, first = LANES[case]
     isa = isa_named("avx512f")
-    if not supports(isa.cpu_flags):
-        pytest.skip(f"needs {isa.name}")
     prefetched, (x, _, _) = lines_prefetched(parse(problem, text), isa, level=3)
     begin, in_line = x.ctypes.data // 64, 64 // x.itemsize
     lines = 64 // in_line  # of each of 20 x 20 pixels
@@ -277,11 +273,10 @@ OUTPUTS = {
 }
 
 
+@pytest.mark.isa("avx512f")
 @pytest.mark.parametrize("case", OUTPUTS)
 def test_outputs_that_lie_apart_are_prefetched_once_by_each_tile(case):
     isa = isa_named("avx512f")
-    if not supports(isa.cpu_flags):
-        pytest.skip(f"needs {isa.name}")
     scheme = parse(conv2d(**CHANNELS_FIRST), OUTPUTS[case])
     prefetched, (_, _, y) = lines_prefetched(scheme, isa)
     np.testing.assert_array_equal(np.unique(prefetched), lines_of(y))
