@@ -153,6 +153,12 @@ class Problem:
             for array in (self.epilogue.arrays if self.epilogue else ())
         )
 
+    def may_be_output(self, array: Tensor) -> bool:
+        """Whether an array of the epilogue may be the output itself. It must be f32 and have the output's shape: then
+        each element is read just before it is overwritten, where sums are stored once.
+        """
+        return array.indices == self.output.indices and self.output_dtype == "f32"
+
     @cached_property
     def written(self) -> tuple[int, ...]:
         """The shape of the part of the output that is written: all of it, unless it lies in a wider array."""

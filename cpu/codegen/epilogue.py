@@ -12,7 +12,6 @@ from __future__ import annotations
 from cpu.codegen.vector_functions import NAMES, ZEROS, definitions
 from microkernels.tile.forms import Isa
 from tiling.problem import Problem
-from tiling.tensor import Tensor
 from tiling.text.numbers import shortest
 from tiling.value import Apply, Array, Epilogue, Number, Sum, Value
 
@@ -49,13 +48,6 @@ def compares_with_zero(epilogue: Epilogue) -> bool:
 def pointers(problem: Problem, prefix: str) -> tuple[str, ...]:
     """C parameters for the epilogue's arrays: `const float *e_b` in a tile (prefix e), `const float *E_b` outside."""
     return tuple(f"const float *{prefix}_{array.name}" for array in problem.epilogue_arrays)
-
-
-def may_be_output(problem: Problem, array: Tensor) -> bool:
-    """Whether `array` may be the output itself. It must be f32 and have the output's shape: then each element is read
-    just before it is overwritten.
-    """
-    return array.indices == problem.output.indices and problem.output_dtype == "f32"
 
 
 def _c(value: Value) -> str:

@@ -12,7 +12,6 @@ import numpy as np
 
 from cpu.codegen.arrays import elements_of, stored
 from cpu.codegen.emit import Source, emit
-from cpu.codegen.epilogue import may_be_output
 from cpu.kernel.arguments import (
     Pointer,
     adopted,
@@ -275,7 +274,7 @@ class Kernel:
         at = pointer(array)
         if not overlap(at_y, at):
             return at
-        if not may_be_output(self.original, tensor) or at != at_y:
+        if not self.original.may_be_output(tensor) or at != at_y:
             raise ArgumentError(
                 f"out overlaps {tensor.name}: pass memory of its own, or for a residual the very same array"
             )

@@ -18,7 +18,6 @@ from typing import Protocol, TypedDict, get_type_hints
 
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.emit import Source, symbol_of
-from cpu.codegen.epilogue import may_be_output
 from cpu.codegen.frame.call import meanwhile
 from cpu.codegen.frame.example import example
 from cpu.codegen.frame.header import call_parameters, kernel_header
@@ -130,7 +129,7 @@ def save(kernel: Saveable, folder: str | os.PathLike[str], name: str | None = No
         source.packed,
         source.scratch,
         run=_run_parameters(problem, source),
-        residuals=[a.name for a in problem.epilogue_arrays if may_be_output(problem, a) and kernel.scheme.single_pass],
+        residuals=[a.name for a in problem.epilogue_arrays if problem.may_be_output(a) and kernel.scheme.single_pass],
     )
     openmp = ("-fopenmp",) if source.openmp else ()
     compile_flags = " ".join((*BASE_FLAGS, *GCC_FLAGS, *source.compiler_flags, *openmp))

@@ -28,7 +28,8 @@ class Kernel:
 
     threads: how many share a call; each calls SYMBOL_run. arrays: the C type of each, such as "const float *".
     scratch: bytes of memory that a call needs while it runs. packed: bytes of the packed weights of a product; 0 for a
-    program, which returns 1 if an index that it read lay outside. scheme: the text that a search chose.
+    program, which returns 1 if an index that it read lay outside. scheme: the text that a search chose. residuals: the
+    places of the inputs that may be the output itself.
     """
 
     symbol: str
@@ -39,6 +40,7 @@ class Kernel:
     scratch: int
     packed: int = 0
     scheme: str = ""
+    residuals: tuple[int, ...] = ()
 
     @property
     def openmp(self) -> bool:
@@ -87,16 +89,28 @@ class Kernels:
 
     def _written(self, work: Work, scheme: Any) -> Kernel:
         if isinstance(work, Problem):
-            return self._product(work, self.of(work.dtype).emitted(scheme), scheme.text)
+            return self._product(work, self.of(work.dtype).emitted(scheme), scheme)
         text = text_of(work, self.backend.target)
         types = tuple(p.replace("restrict ", "").rpartition("*")[0] + "*" for p in text.parameters)
         return Kernel(text.symbol, text.inside, text.compiler_flags, text.threads, types, self._scratch(text))
 
-    def _product(self, work: Problem, source: Any, scheme: str) -> Kernel:
+    def _product(self, work: Problem, source: Any, scheme: Any) -> Kernel:
         x, w, y = (ELEMENTS[name] for name in (*OPERAND_DTYPES[work.dtype], work.output_dtype))
         arrays = f"const {x.c} *", f"const {w.c} *", f"{y.c} *", *("const float *",) * len(work.epilogue_arrays)
         size, packed = self._scratch(source), w.numpy.itemsize * source.packed
-        return Kernel(source.symbol, source.inside, source.compiler_flags, source.threads, arrays, size, packed, scheme)
+        # With several passes, partial sums wait in the output and would overwrite what the last pass reads.
+        beside = enumerate(work.epilogue_arrays, 2) if scheme.single_pass else ()
+        return Kernel(
+            source.symbol,
+            source.inside,
+            source.compiler_flags,
+            source.threads,
+            arrays,
+            size,
+            packed,
+            scheme.text,
+            tuple(place for place, array in beside if work.may_be_output(array)),
+        )
 
     def _scratch(self, source: Any) -> int:
         """The scratch bytes of a kernel with a model's team, which may have more threads than it has work for."""
@@ -128,7 +142,7 @@ class Kernels:
                     work = jobs[job]
                     if isinstance(work, Problem) and isinstance(job.exception(), CompileError):
                         other: Any = kernel_for(work, self.of(work.dtype).target)  # the model's next choice
-                        found[work] = self._product(work, other.emitted, other.scheme.text)
+                        found[work] = self._product(work, other.emitted, other.scheme)
                     else:
                         job.result()
             except BaseException:

@@ -5,8 +5,8 @@ Places(model, kernels) -> address("y") == "arena + 4096"
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -123,13 +123,49 @@ class Places:
             root = model.root(output)
             if root in found:
                 found[root] = found[root][0], len(positions)
+        owners: dict[str, str] = {}  # of the memory that an array takes over
+        for old, new in self._taken_over(found):
+            owners[new] = owner = owners.get(old, old)
+            found[owner] = found[owner][0], found.pop(new)[1]
         lives = [Life(name, bytes_of(model.arrays[name]), *span) for name, span in found.items()]
         for number, step in enumerate(positions):
             if self.packs(step):
                 lives.append(Life(_panel(number), self.kernel(step).packed, number, number))
             if isinstance(step.work, (Problem, Sized)) and self.kernel(step).scratch:
                 lives.append(Life(_scratch(number), self.kernel(step).scratch, number, number))
-        return plan(lives)
+        made = plan(lives)
+        return replace(made, offsets={**made.offsets, **{new: made.offsets[owner] for new, owner in owners.items()}})
+
+    def _taken_over(self, found: Mapping[str, tuple[int, int]]) -> Iterator[tuple[str, str]]:
+        """Pairs of arrays: the second is written over the first, by the last step that reads the first.
+
+        The second is the first one's sum with a product. Only steps outside of branches and loops do so: a loop may
+        read again what its last step reads. found: the first and the last step of each array of the arena.
+        """
+        ends = dict(found)
+        at = 0
+        for step in self.model.steps:
+            if isinstance(step.work, Problem):
+                (new,) = map(self.model.root, step.outputs)
+                roots = [*map(self.model.root, step.inputs)]
+                for place in self.kernel(step).residuals:
+                    old = roots[place]
+                    fits = ends.get(old, ())[1:] == (at,) == ends.get(new, ())[:1] and roots.count(old) == 1
+                    if fits and old != new and self._are_whole(step.inputs[place], step.outputs[0]):
+                        yield old, new
+                        break
+            at += sum(1 for _ in every((step,)))
+
+    def _are_whole(self, *names: str) -> bool:
+        """Whether the arrays are all of the memory that they lie in."""
+        chains = map(self.model.chain, names)
+        return all(
+            self.model.memory(name) == self.model.arrays[name].shape
+            and bytes_of(self.model.arrays[name]) == bytes_of(self.model.arrays[root])
+            and not any(each in self.model.begins or each in self.model.slices for each in chain)
+            for name, chain in zip(names, chains)
+            for root in chain[-1:]
+        )
 
     def panel(self, number: int, step: Step) -> Touch:
         """The memory for weights that the step at this position packs."""
