@@ -19,20 +19,20 @@ def words_of(name: str) -> set[str]:
     return {each.strip() for each in name.split(",")}
 
 
-def in_turns(cases) -> list[tuple[str, str]]:
+def on_one_isa(cases) -> list[tuple[str, str]]:
     """Each case, with one of the instruction sets that run here."""
     return [(name, RUNNABLE[place % len(RUNNABLE)]) for place, name in enumerate(cases)]
 
 
 @pytest.mark.slow
 @pytest.mark.exhaustive(name=words_of)
-@pytest.mark.parametrize(("name", "isa"), in_turns(CONVOLUTIONS))
+@pytest.mark.parametrize(("name", "isa"), on_one_isa(CONVOLUTIONS))
 def test_convolutions(name, isa):
     assert digest(computed(CONVOLUTIONS[name], isa=isa)) == recorded()[name]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "isa"), in_turns(PRODUCTS))
+@pytest.mark.parametrize(("name", "isa"), on_one_isa(PRODUCTS))
 def test_products(name, isa):
     assert digest(computed(PRODUCTS[name], isa=isa)) == recorded()[name]
 

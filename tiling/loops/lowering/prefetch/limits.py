@@ -33,7 +33,8 @@ LARGEST_L2 = 1 << 20
 MOST_A_LINE = 1024
 # Tiles of short vectors, at most, that prefetch the same weights one after another. On a Zen 3 each of them brings the
 # lines to L1 again. Products of Winograd's algorithm with 2 to 10 such tiles take 0.86 to 1.04 times as long as without
-# the prefetch, those with 18 to 143 take 1.00 to 1.14 times as long (decision 018).
+# the prefetch, those with 18 to 143 take 1.00 to 1.14 times as long (decision 018). 12 lies between
+# the two; what 11 to 17 tiles gain is not known.
 MOST_OF_A_PANEL = 12
 # FMAs of a vector for each line of a tile that reads x by vectors, at most. Depthwise tiles of 3 x 3 taps and stride 2
 # have 1.7 and take 3 to 16 % less time with prefetches; those of stride 1 have 4 and take 4 % more (decision 059).

@@ -30,7 +30,7 @@ def next_weights(problem: Problem, tile: Around, in_turn: int) -> NextWeights | 
 
     None where it is one, or L2 keeps the weights of all (fewer bytes than `FEW_WEIGHTS`). None where a step has no room
     for its lines, or so many rows read a line that the wait for it hardly shows. None where more tiles of short vectors
-    than `MOST_OF_A_PANEL` would prefetch it in turn: that takes longer than the wait.
+    than `MOST_OF_A_PANEL` would prefetch them in turn: that takes longer than the wait.
     """
     access, extents = access_of(problem), tile.register.extents
     if in_turn == 1 or access.by_matrix or access.lanewise or access.weights_broadcast:
