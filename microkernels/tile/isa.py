@@ -83,7 +83,7 @@ AVX2 = Isa(
     store_tail_apart="""\
 /* Stores the lanes of v that the mask has. The mask is loaded here: kept from before, it takes a sum's register. */
 #define STORE_MASKED(p, mask, v) \\
-    ({ __m256i used = mask; __asm__("" : "+x"(used)); _mm256_maskstore_ps(p, used, v); })""",
+    ({ __m256i used = mask; __asm__ volatile("" : "+x"(used)); _mm256_maskstore_ps(p, used, v); })""",
 )
 
 PORTABLE = Isa(

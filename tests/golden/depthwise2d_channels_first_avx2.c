@@ -49,7 +49,7 @@ static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 
 /* Stores the lanes of v that the mask has. The mask is loaded here: kept from before, it takes a sum's register. */
 #define STORE_MASKED(p, mask, v) \
-    ({ __m256i used = mask; __asm__("" : "+x"(used)); _mm256_maskstore_ps(p, used, v); })
+    ({ __m256i used = mask; __asm__ volatile("" : "+x"(used)); _mm256_maskstore_ps(p, used, v); })
 
 /* The 1 lanes used of a block of 1 rows. A lane counts where its sign bit is set. */
 static const int first_1_lanes[8] = {-1, 0, 0, 0, 0, 0, 0, 0};

@@ -42,7 +42,7 @@ static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
 
 /* Stores the lanes of v that the mask has. The mask is loaded here: kept from before, it takes a sum's register. */
 #define STORE_MASKED(p, mask, v) \
-    ({ __m256i used = mask; __asm__("" : "+x"(used)); _mm256_maskstore_ps(p, used, v); })
+    ({ __m256i used = mask; __asm__ volatile("" : "+x"(used)); _mm256_maskstore_ps(p, used, v); })
 
 /* 4 rows x 1 vectors, summed over r from r_begin to r_end, s from 0 to 1, s from 1 to 3; c < 32; w < 4. */
 static void tile0_4wx8c_wpad0(const float *x, const float *w, float *y, long r_begin, long r_end)

@@ -40,7 +40,7 @@ static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
 
 /* Stores the lanes of v that the mask has. The mask is loaded here: kept from before, it takes a sum's register. */
 #define STORE_MASKED(p, mask, v) \
-    ({ __m256i used = mask; __asm__("" : "+x"(used)); _mm256_maskstore_ps(p, used, v); })
+    ({ __m256i used = mask; __asm__ volatile("" : "+x"(used)); _mm256_maskstore_ps(p, used, v); })
 
 /* 3 rows x 1 vectors, summed over c from 0 to 12; x is packed on the way; w < 96. */
 static void tile0_3kx8w_packs(const float *x, const float *w, float *y, float *panel)
