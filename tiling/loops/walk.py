@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain, count
 from operator import is_
 from typing import Any
 
@@ -119,3 +120,14 @@ def buffers_of(kernel: Kernel) -> dict[str, Buffer]:
     """Every buffer of a kernel by its name."""
     own = (s.buffer for s in walk(kernel.body) if isinstance(s, Alloc))
     return {buffer.name: buffer for buffer in (*kernel.arrays, *own)}
+
+
+def loop_names(kernel: Kernel) -> set[str]:
+    """The names of all loops. A program may call its dims as a pass would call a new loop."""
+    return {s.name for s in walk(kernel.body) if isinstance(s, For)}
+
+
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """A name that none has yet. An epilogue's arrays may be called b_once or z_pair."""
+    others = (f"{wanted}_{number}" for number in count(2))
+    return next(name for name in chain((wanted,), others) if name not in taken)

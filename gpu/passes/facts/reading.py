@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from itertools import chain, count
+from collections.abc import Iterator, Mapping
 from math import prod
 
 from tiling.dtypes.formats import FORMATS
@@ -31,12 +30,6 @@ from tiling.loops.rewrite import operands_of, parts_of, places
 from tiling.loops.walk import inside, walk
 
 WIDTH = {name: each.bytes for name, each in FORMATS.items()} | {MBARRIER: 8}  # bytes of a number
-
-
-def free_name(wanted: str, taken: Collection[str]) -> str:
-    """A name for a new buffer that none has. An epilogue's arrays may be called b_once or z_pair."""
-    others = (f"{wanted}_{number}" for number in count(2))
-    return next(name for name in chain((wanted,), others) if name not in taken)
 
 
 def loads_of(statement: Statement) -> Iterator[Load]:

@@ -29,7 +29,7 @@ from functools import partial, reduce
 from gpu.passes.facts.accesses import taken
 from gpu.passes.facts.divisors import Divisors, apart, with_loops
 from gpu.passes.facts.neighbours import ELEMENT, ROUND
-from gpu.passes.facts.reading import WIDTH, free_name
+from gpu.passes.facts.reading import WIDTH
 from gpu.passes.facts.runs import BEFORE, RUN, Run, run_of
 from gpu.passes.facts.workers import THREAD
 from gpu.passes.matrices.instructions import CHUNK_WORDS, gather, put_chunk
@@ -54,7 +54,7 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.loops.rewrite import with_indices
-from tiling.loops.walk import buffers_of
+from tiling.loops.walk import buffers_of, free_name
 
 COUNT, _BYTES = 8, 2  # neighbours of a chunk, and the size of each
 _MOST = 4  # gathers that a thread has under way at once; each takes eight registers until it is shifted

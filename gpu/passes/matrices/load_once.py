@@ -28,7 +28,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from gpu.passes.facts.reading import free_name, loads_of
+from gpu.passes.facts.reading import loads_of
 from tiling.loops.buffer import Buffer
 from tiling.loops.facts.nests import steps_of
 from tiling.loops.facts.writes import stored_to
@@ -51,7 +51,7 @@ from tiling.loops.language import (
     Store,
 )
 from tiling.loops.rewrite import operands_of, parts_of, with_own_values
-from tiling.loops.walk import buffers_of, walk, with_blocks, with_statements
+from tiling.loops.walk import buffers_of, free_name, walk, with_blocks, with_statements
 
 ONCE = "once"
 

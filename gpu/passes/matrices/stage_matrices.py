@@ -22,7 +22,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from gpu.passes.facts.reading import free_name
 from gpu.passes.facts.workers import THREAD, Team, launches, threads_of
 from gpu.passes.memory.stage_tiles import TILE, copied, place_of_element
 from tiling.loops.buffer import Buffer
@@ -45,7 +44,7 @@ from tiling.loops.language import (
 from tiling.loops.lowering.nest import RegisterTile
 from tiling.loops.lowering.point import Point
 from tiling.loops.rewrite import with_own_values
-from tiling.loops.walk import buffers_of, with_blocks, with_statements
+from tiling.loops.walk import buffers_of, free_name, with_blocks, with_statements
 from tiling.scheme.scheme import Scheme
 from tiling.tensor import Tensor
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from gpu.passes.facts.divisors import Divisors, divisor, with_loops
-from gpu.passes.facts.reading import flat, free_name, loads_of, moves_by
+from gpu.passes.facts.reading import flat, loads_of, moves_by
 from gpu.passes.matrices.multiply_matrices import PAIR
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
@@ -46,7 +46,7 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.loops.rewrite import with_own_values
-from tiling.loops.walk import buffers_of
+from tiling.loops.walk import buffers_of, free_name
 
 TWO = 2
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from gpu.passes.facts.neighbours import ELEMENT
-from gpu.passes.facts.reading import free_name
 from gpu.passes.facts.workers import THREAD, Team, launches, threads_of
 from tiling.dtypes.formats import WIDENED
 from tiling.loops.buffer import Buffer
@@ -42,7 +41,7 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.loops.rewrite import with_values
-from tiling.loops.walk import buffers_of, with_statements
+from tiling.loops.walk import buffers_of, free_name, with_statements
 from tiling.scheme.scheme import Scheme
 from tiling.tensor import Affine, Tensor
 

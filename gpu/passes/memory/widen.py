@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from gpu.passes.facts.reading import flat, free_name, loads_of, moves_by
+from gpu.passes.facts.reading import flat, loads_of, moves_by
 from gpu.passes.threads.bind_points import PART, WIDE, is_aligned
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
@@ -36,7 +36,7 @@ from tiling.loops.language import (
     Store,
 )
 from tiling.loops.rewrite import operands_of, with_own_values
-from tiling.loops.walk import buffers_of, walk, with_statements
+from tiling.loops.walk import buffers_of, free_name, walk, with_statements
 
 
 def widen(kernel: Kernel) -> Kernel:

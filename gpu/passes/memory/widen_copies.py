@@ -16,7 +16,7 @@ from dataclasses import replace
 from gpu.passes.facts.accesses import taken
 from gpu.passes.facts.divisors import Divisors, divisor, with_loops
 from gpu.passes.facts.neighbours import ELEMENT, is_together, neighbours_move_together
-from gpu.passes.facts.reading import elements, flat, free_name
+from gpu.passes.facts.reading import elements, flat
 from gpu.passes.memory.widen import get4, put4
 from gpu.passes.threads.bind_points import WIDE
 from tiling.loops.buffer import Buffer
@@ -36,7 +36,7 @@ from tiling.loops.language import (
     Statement,
     Store,
 )
-from tiling.loops.walk import buffers_of
+from tiling.loops.walk import buffers_of, free_name
 
 _PART = "part"
 

@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from gpu.passes.facts.reading import free_name
 from gpu.passes.facts.workers import BLOCKS, MEMBER, THREAD, WARP, WARP_SIZE, over
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, applied, constant, variable
@@ -36,7 +35,7 @@ from tiling.loops.language import (
     Store,
 )
 from tiling.loops.rewrite import operands_of, parts_of, with_values
-from tiling.loops.walk import buffers_of, with_statements
+from tiling.loops.walk import buffers_of, free_name, with_statements
 
 
 def combine_lanes(kernel: Kernel) -> Kernel:

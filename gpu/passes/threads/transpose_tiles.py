@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from gpu.passes.facts.neighbours import ELEMENT
-from gpu.passes.facts.reading import flat, free_name, moves_by, touched
+from gpu.passes.facts.reading import flat, moves_by, touched
 from gpu.passes.facts.workers import BLOCK, BLOCK_THREADS, THREAD, Team, over
 from tiling.loops.buffer import Buffer
 from tiling.loops.facts.nests import chain
@@ -36,7 +36,7 @@ from tiling.loops.index import Index, applied, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Body, Choose, Define, For, If, Inside, Load, Operand, Statement, Store
 from tiling.loops.rewrite import operands_of, parts_of, with_own_values
-from tiling.loops.walk import buffers_of
+from tiling.loops.walk import buffers_of, free_name
 
 SIDE = 32  # of a tile, and threads of a warp
 

@@ -35,7 +35,7 @@ from math import prod
 
 from gpu.passes.facts.accesses import moved, taken
 from gpu.passes.facts.neighbours import ELEMENT
-from gpu.passes.facts.reading import WIDTH, free_name, touched
+from gpu.passes.facts.reading import WIDTH, touched
 from gpu.passes.facts.rings import is_turn, number_of
 from gpu.passes.facts.workers import THREAD, Team, launches, over, threads_of, with_launches
 from gpu.passes.matrices.copy_asynchronously import fills
@@ -61,7 +61,7 @@ from tiling.loops.language import (
     Store,
 )
 from tiling.loops.machines import MBARRIER, Arrive, Await, CopyBox, Open, Windows
-from tiling.loops.walk import buffers_of, with_blocks
+from tiling.loops.walk import buffers_of, free_name, with_blocks
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix
 

@@ -18,13 +18,13 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from gpu.passes.facts.reading import free_name, touched
+from gpu.passes.facts.reading import touched
 from tiling.loops.facts.nests import steps_of
 from tiling.loops.index import ZERO, applied, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Body, For, Statement
 from tiling.loops.rewrite import substituted
-from tiling.loops.walk import with_blocks
+from tiling.loops.walk import free_name, with_blocks
 
 _STEP = "step"
 

@@ -41,7 +41,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from gpu.passes.facts.reading import WIDTH, free_name, loads_of, touched
+from gpu.passes.facts.reading import WIDTH, loads_of, touched
 from gpu.passes.facts.workers import A_WARP, MEMBER, WARP, WARPS_OF_BLOCK
 from gpu.passes.matrices.multiply_matrices import PAIR
 from gpu.passes.warpgroups.store_boxes import (
@@ -62,7 +62,7 @@ from tiling.loops.language import Address, Alloc, Body, Define, For, If, Inside,
 from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.machines import MBARRIER, Arrive, Await, CopyBox, Open, StoreBox, WaitStores
 from tiling.loops.rewrite import with_values
-from tiling.loops.walk import buffers_of, walk, with_blocks
+from tiling.loops.walk import buffers_of, free_name, walk, with_blocks
 from tiling.scheme.scheme import Scheme
 
 _LOADED = "loaded"

@@ -36,7 +36,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from gpu.limits.hopper import ROW_BYTES
-from gpu.passes.facts.reading import WIDTH, free_name, loads_of, touched
+from gpu.passes.facts.reading import WIDTH, loads_of, touched
 from gpu.passes.facts.rings import TURN, is_turn
 from gpu.passes.facts.workers import A_WARP, MEMBER, THREADS_OF_WARP, WARP, WARPS_OF_BLOCK, takers_of
 from gpu.passes.matrices.multiply_matrices import PAIR
@@ -49,7 +49,7 @@ from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Alloc, Body, For, If, Statement, Store
 from tiling.loops.lowering.tile import ACCUMULATORS
 from tiling.loops.machines import MBARRIER, Beside, StoreBox, WaitStores
-from tiling.loops.walk import walk, with_blocks
+from tiling.loops.walk import free_name, walk, with_blocks
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix
 

@@ -40,7 +40,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from gpu.passes.facts.reading import free_name, touched
+from gpu.passes.facts.reading import touched
 from gpu.passes.facts.rings import TURN, is_turn
 from gpu.passes.facts.workers import (
     A_WARP,
@@ -58,7 +58,7 @@ from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Alloc, Body, Define, For, If, Inside, Statement
 from tiling.loops.machines import MBARRIER, Arrive, Await, Beside, Open
-from tiling.loops.walk import with_blocks
+from tiling.loops.walk import free_name, with_blocks
 from tiling.scheme.scheme import Scheme
 
 _PASSED = "passed"

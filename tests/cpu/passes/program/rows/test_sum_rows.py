@@ -77,6 +77,9 @@ def test_long_vectors_read_long_runs_as_they_are():
         ("y[j] = mean[h,w] x[h,w,j]", (5, 5, 4096)),
         ("y[n,j] = max[i] x[n,i,j] + 1", (2, 25, 1001)),
         ("x: s32; y[j] = sum[i] x[i,j]", (25, 4096)),
+        # Dims whose names the pass would give to its own loops.
+        ("y[h_w,j] = sum[h,w] x[h_w,h,w,j]", (3, 5, 5, 4096)),
+        ("y[j_part,j] = sum[i] x[j_part,i,j]", (3, 25, 4096)),
     ],
 )
 def test_sums_by_rows_keep_every_bit(text, shape, threads):
