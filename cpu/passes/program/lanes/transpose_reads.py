@@ -18,7 +18,7 @@ With shorter vectors the blocks of a line of x stand side by side, so that the l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cpu.passes.program.lanes.instructions import transposed
@@ -44,7 +44,7 @@ from tiling.loops.language import (
     Statement,
 )
 from tiling.loops.rewrite import operands_of, parts_of, places, with_values
-from tiling.loops.walk import buffers_of, free_name, loop_names, walk, with_blocks
+from tiling.loops.walk import buffers_of, walk, with_blocks
 from tiling.program.dtypes import WIDTH
 
 DTYPE = "f32"  # of the arrays whose vectors the shuffles take
@@ -52,16 +52,13 @@ DTYPE = "f32"  # of the arrays whose vectors the shuffles take
 
 def transpose_reads(kernel: Kernel, lanes: int) -> Kernel:
     """The kernel with blocks in place of columns."""
-    return replace(
-        kernel, body=_Transposing(lanes, buffers_of(kernel), loop_names(kernel), kernel.ranges).body(kernel.body)
-    )
+    return replace(kernel, body=_Transposing(lanes, buffers_of(kernel), kernel.ranges).body(kernel.body))
 
 
 @dataclass(frozen=True)
 class _Transposing:
     lanes: int
     buffers: Mapping[str, Buffer]
-    taken: Collection[str]
     ranges: Mapping[str, Range]
 
     def body(self, body: Body) -> Body:
@@ -143,20 +140,16 @@ class _Transposing:
 
     def side_by_side(self, along: For, rows: For, columns: Mapping[Load, Buffer], blocks: int) -> For:
         """The loop along the rows that takes so many blocks of a vector at once."""
-        name, step = self.of_blocks(along), self.lanes * blocks
+        name, step = f"{along.name}_block", self.lanes * blocks
         body = tuple(s for number in range(blocks) for s in self.block(along, rows, columns, number))
         if isinstance(rows.body[0], If):
             point = replace(along, start=variable(name), stop=variable(name) + step, body=rows.body[0].otherwise)
             body = (replace(rows.body[0], body=body, otherwise=(point,)),)
         return replace(along, name=name, step=step, body=(replace(rows, body=body),))
 
-    def of_blocks(self, along: For) -> str:
-        """The name of the loop over blocks along this one."""
-        return free_name(f"{along.name}_block", self.taken)
-
     def block(self, along: For, rows: For, columns: Mapping[Load, Buffer], number: int) -> Body:
         """One of the blocks that stand side by side: its reads, and the loop over its columns."""
-        first, lanes = variable(self.of_blocks(along)) + number * self.lanes, self.lanes
+        first, lanes = variable(f"{along.name}_block") + number * self.lanes, self.lanes
         reads: list[Statement] = []
         near: dict[Load, Load] = {}
         for load, buffer in columns.items():

@@ -62,12 +62,3 @@ def test_the_definition_stays(isa, shape):
     forms = dict(program_forms(program, isa, 1))
     for name in ("transpose reads", "store columns", "vectors"):
         np.testing.assert_array_equal(interpreted(program, forms[name], arrays)["y"], wanted)
-
-
-def test_a_dim_may_have_the_name_that_a_loop_over_blocks_would_get():
-    program = sized(read("y[j_block,j,i] = x[j_block,i,j]"), {}, {"x": (3, 20, 24)})
-    arrays = inputs_of(program, Random(3))
-    forms = dict(program_forms(program, AVX2, 1))
-    assert forms["transpose reads"] != forms["split lanes"]
-    found = interpreted(program, forms["transpose reads"], arrays)["y"]
-    np.testing.assert_array_equal(found, arrays["x"].transpose(0, 2, 1))
