@@ -70,8 +70,8 @@ test-fast: setup ## run a quick sample of the tests, in less than two minutes on
 	$(VENV_PYTHON) -m pytest -n $(QUICK_PROCESSES) --fast -q --durations 5 $(PYTEST_FLAGS)
 
 soak: setup ## run every case, then the long tests, which share MINUTES
-	$(MAKE) exhaustive PYTEST_FLAGS=
-	$(VENV_PYTHON) -m pytest --soak '$(MINUTES)' -rfEP $(PYTEST_FLAGS)
+	$(VENV_PYTHON) -m pytest $(SIDE_BY_SIDE) -m exhaustive; every=$$?; \
+	$(VENV_PYTHON) -m pytest --soak '$(MINUTES)' -rfEP $(PYTEST_FLAGS) && exit $$every
 
 bench: setup ## a short comparison with other libraries on ResNet-18; rewrites the table in README.md where there are any
 	$(VENV_PYTHON) -m bench --suite resnet18 --budget 5 --readme README.md

@@ -85,6 +85,18 @@ def test_what_this_cpu_lacks_is_kept_for_its_own_values_only(monkeypatch):
     assert len([case for case in kept if case in wide]) == 1
 
 
+def test_where_any_instruction_set_will_do_it_is_the_widest_that_runs_here(monkeypatch):
+    monkeypatch.setattr(sampled, "_lacking", lambda isa: "needs it" if isa == "avx512f" else "")
+    any_of_them = pytest.mark.exhaustive(isa=None).mark
+    rows = ("portable", "avx2", "avx512f")
+    every = [
+        c for isa in rows for c in cases("exact", (any_of_them, pytest.mark.isa(isa).mark), shape=range(6), isa=[isa])
+    ]
+    kept = covering_sample(every)
+    assert [case.values["shape"] for case in kept] == list(range(6))
+    assert {case.values["isa"] for case in kept} == {"avx2"}
+
+
 def test_the_quick_sample_is_one_case_of_each_test_that_is_not_slow():
     slow = cases("slow", (pytest.mark.slow.mark,), shape=range(5))
     (one, other) = quick_sample([*slow, *cases("a", shape=range(5)), Case("plain")])

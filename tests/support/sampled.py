@@ -78,12 +78,13 @@ def _by_test(items: Iterable[pytest.Item]) -> dict[str, list[pytest.Item]]:
 def _covering(cases: list[pytest.Item]) -> list[pytest.Item]:
     """Some of a test's cases that have all its values: those that this CPU runs first, others for what only they have.
 
-    Where two add as many values, a hash of their names decides, so that values meet in many ways.
+    Where two add as many values, a hash of their names decides, so that values meet in many ways. Where any instruction
+    set will do, the widest that this CPU runs comes first.
     """
     if not hasattr(cases[0], "callspec"):
         return cases
     values = {case: _values(case) for case in cases}
-    in_turn = sorted(cases, key=lambda case: (bool(lacking(case)), crc32(case.nodeid.encode())))
+    in_turn = sorted(cases, key=lambda case: (bool(lacking(case)), -_lanes(case), crc32(case.nodeid.encode())))
     missing = set().union(*values.values())
     sample: list[pytest.Item] = []
     for here in (True, False):
@@ -92,6 +93,13 @@ def _covering(cases: list[pytest.Item]) -> list[pytest.Item]:
             sample.append(best)
             missing -= values[best]
     return sample or in_turn[:1]
+
+
+def _lanes(case: pytest.Item) -> int:
+    """The lanes of a case's instruction set where the test asks for any of them, else 0."""
+    if case.get_closest_marker("exhaustive").kwargs.get("isa", "each") is not None:
+        return 0
+    return max((_lanes_of(name) for marker in case.iter_markers("isa") for name in marker.args), default=0)
 
 
 def _values(case: pytest.Item) -> set[tuple[str, Hashable]]:
@@ -114,6 +122,13 @@ def _known_by(value: object) -> Hashable:
     except (TypeError, ValueError):  # memory that may be written
         return id(value)
     return type(value), value
+
+
+@cache
+def _lanes_of(name: str) -> int:
+    from microkernels.tile.isa import isa_named
+
+    return isa_named(name).lanes
 
 
 @cache
