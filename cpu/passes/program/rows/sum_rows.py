@@ -20,6 +20,7 @@ from functools import partial
 from math import prod
 
 from tiling.loops.buffer import Buffer
+from tiling.loops.facts.nests import steps_of
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Apply, Body, For, Load, Number, Operand, Position, Statement, Store, Value
@@ -94,13 +95,13 @@ class _Summing:
     def part(self, columns: _Columns) -> int:
         """How many columns to sum at once, so that threads share the parts evenly; 0 to leave them as they are."""
         count, array = columns.loop.stop.offset, self.buffers[columns.read.buffer]
-        width, rows = WIDTH[array.dtype], prod(_trips(loop) for loop in columns.over)
+        width, rows = WIDTH[array.dtype], prod(steps_of(loop) for loop in columns.over)
         row = count * width
         if _apart(columns.read, columns.loop, array) != 1 or rows < LEAST_ROWS or rows * row < LEAST:
             return 0
         end_to_end = _apart(columns.read, columns.over[-1], array) == count
         least = (LEAST_ROW if width >= WIDTH["f32"] else LEAST_NARROW) if end_to_end else LEAST_PART
-        outer = prod(_trips(loop) for loop in columns.around)
+        outer = prod(steps_of(loop) for loop in columns.around)
         for parts in range(1, max(1, row // LEAST_PART) + 1):
             part = count // parts
             long = row >= (least if parts == 1 else parts * LEAST_PART)
@@ -109,10 +110,6 @@ class _Summing:
             if long and whole and even and part * WIDTH[columns.sum.dtype] <= MOST_SUMS:
                 return part
         return 0
-
-
-def _trips(loop: For) -> int:
-    return (loop.stop.offset - loop.start.offset) // loop.step
 
 
 def _apart(read: Load, loop: For, array: Buffer) -> int:
@@ -165,7 +162,7 @@ def _by_rows(columns: _Columns, part: int, taken: Collection[str]) -> Body:
     loop, sums, here = columns.loop, columns.sum.name, (variable(columns.loop.name),)
     parts = replace(loop, name=free_name(f"{loop.name}_part", taken), step=part)
     by = {loop.name: variable(parts.name) + variable(loop.name)} if part < loop.stop.offset else {}
-    count = prod(_trips(each) for each in columns.over)
+    count = prod(steps_of(each) for each in columns.over)
     names = [each.name for each in columns.over]
     name = names[0] if len(names) == 1 else free_name("_".join(names), taken)
     rows = For(name, ZERO, constant(count - count % ROWS), ROWS, ())
@@ -197,6 +194,6 @@ def _places(loops: tuple[For, ...], row: Index) -> dict[str, Index]:
     """Where nested loops are when they have taken so many steps as one loop."""
     places = {}
     for loop in reversed(loops[1:]):
-        places[loop.name] = row % _trips(loop)
-        row = row // _trips(loop)
+        places[loop.name] = row % steps_of(loop)
+        row = row // steps_of(loop)
     return places | {loops[0].name: row}
