@@ -32,8 +32,8 @@ from cpu.cluster.address import cluster
 from cpu.runtime.options import Parser
 from gpu.runtime.machine.device import DeviceError
 from microkernels.ranking.offline import machine_catalog
-from microkernels.tile.forms import Isa
 from microkernels.tile.isa import ISAS_OF
+from microkernels.tile.isa_row import Isa
 from search.commands.options import check_target, dtype_help, folder, seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.evaluator.gpu.cuda import CudaBackend, cuda_backend

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from microkernels.tile.forms import Isa
 from microkernels.tile.isa import ISAS_OF
+from microkernels.tile.isa_row import Isa
 from microkernels.tile.matrix import registers_of, runs_of
 from tiling.arrays.access import access_of
 from tiling.rewrite.copied_rows import summed_axis

@@ -9,8 +9,8 @@ from cpu.codegen.epilogue import epilogue_text
 from cpu.codegen.masks import mask_definitions
 from cpu.passes.facts import ProductFacts
 from cpu.passes.prefetch.next_panel import NEXT
-from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import TRANSPOSE
+from microkernels.tile.isa_row import Isa
 from microkernels.tile.lanes import exchange_definitions, own_definitions
 from microkernels.tile.matrix import shapes_definition
 from microkernels.tile.transpose import definitions as transpositions

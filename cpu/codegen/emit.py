@@ -26,8 +26,8 @@ from cpu.passes.forms import packing_forms, product_forms
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.version import VERSION
 from microkernels.tile.estimate import loads_per_step
-from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
+from microkernels.tile.isa_row import Isa
 from microkernels.tile.microkernel import Microkernel, microkernel_of
 from tiling.arrays.access import access_of
 from tiling.loops.kernel import Kernel

@@ -10,7 +10,7 @@ clash with the file's own.
 from __future__ import annotations
 
 from cpu.codegen.vector_functions import NAMES, ZEROS, definitions
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from tiling.problem import Problem
 from tiling.text.numbers import shortest
 from tiling.value import Apply, Array, Epilogue, Number, Sum, Value

@@ -13,7 +13,7 @@ from cpu.codegen.masks import mask_names
 from cpu.codegen.print import PrintedFunction, Printer
 from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import product_forms
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from tiling.arrays.access import access_of
 from tiling.arrays.bias import stored
 from tiling.loops.kernel import Kernel, Scratch

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from microkernels.tile.lanes import TAIL, lanes_definition, tail_definition
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Mask

@@ -16,8 +16,8 @@ from math import log2
 import numpy as np
 
 from cpu.codegen.function_texts import TEXTS
-from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import instructions_of
+from microkernels.tile.isa_row import Isa
 
 _ALWAYS = """\
 typedef int bits __attribute__((vector_size($BYTES)));

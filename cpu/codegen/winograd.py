@@ -21,7 +21,7 @@ from cpu.codegen.inside import facts_of
 from cpu.codegen.print import Printer
 from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import winograd_forms, winograd_packing_forms
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from microkernels.tile.lanes import TAIL, lanes_definition, tail_definition
 from tiling.loops.kernel import Kernel, Scratch
 from tiling.loops.language import LINE

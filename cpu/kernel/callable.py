@@ -30,7 +30,7 @@ from cpu.runtime.compiler.toolchain import ToolchainError
 from cpu.runtime.machine.samples import SAMPLE_SECONDS, quietly, timed, timed_cold
 from cpu.runtime.machine.timer import time_calls, time_cold_calls
 from cpu.runtime.numbers import ELEMENTS
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
 from tiling.problem import Problem

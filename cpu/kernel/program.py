@@ -21,8 +21,8 @@ from cpu.kernel.random_inputs import random_inputs
 from cpu.runtime.machine.samples import quietly, timed
 from cpu.runtime.machine.timer import time_calls
 from cpu.runtime.numbers import ELEMENTS
-from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
+from microkernels.tile.isa_row import Isa
 from tiling.arguments import ArgumentError
 from tiling.machine import Timing
 from tiling.program.infer import Array, Sized

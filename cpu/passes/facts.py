@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from tiling.arrays.access import Access, access_of
 from tiling.arrays.bias import bias_of
 from tiling.loops.lowering.arrays import name_of
-from tiling.loops.lowering.prefetch.plan import Plan
+from tiling.loops.lowering.prefetch.plan import PrefetchPlan
 from tiling.problem import Problem
 from tiling.rewrite.copies.strips import strip_of
 from tiling.rewrite.parts import PARTS
@@ -31,7 +31,7 @@ class ProductFacts:
     stream: bool
     zero: bool
     threads: int = 1
-    prefetches: tuple[Plan, ...] = ()
+    prefetches: tuple[PrefetchPlan, ...] = ()
 
     @property
     def access(self) -> Access:

@@ -14,7 +14,7 @@ from itertools import islice, pairwise
 from cpu.passes.facts import ProductFacts, ProgramFacts
 from cpu.passes.memory.packing import packing
 from cpu.passes.order import PACK_WEIGHTS, PRODUCT, PROGRAM
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from tiling.loops.index import ZERO
 from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import LINE, Address, Aligned, Alloc, Body, Call, Decide, Flag, If, Seen

@@ -14,7 +14,7 @@ from cpu.runtime.numbers import ELEMENTS
 from graph.library.kernels import Kernel
 from graph.model.language import Branch, Loop, Model, ModelError, Step
 from graph.model.regions import every, spans
-from graph.passes.memory import Life, Plan, aligned, plan
+from graph.passes.memory import ArenaPlan, Life, aligned, plan
 from graph.passes.waits import Touch
 from tiling.problem import Problem
 from tiling.program.infer import Array, Sized
@@ -114,7 +114,7 @@ class Places:
     # ---- the arena
 
     @cached_property
-    def arena(self) -> Plan:
+    def arena(self) -> ArenaPlan:
         """The plan of the arena: intermediate arrays, weights that a call packs, and the scratch memory of kernels."""
         model = self.model
         found = {root: span for root, span in spans(model).items() if root not in self.results}

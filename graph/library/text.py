@@ -25,7 +25,7 @@ from graph.library.places import Places, Weight, bytes_of
 from graph.library.steps import Lines, in_comment
 from graph.model.language import Model, ModelError
 from graph.model.regions import kernel_steps
-from graph.passes.memory import Plan
+from graph.passes.memory import ArenaPlan
 from tiling.dtypes.formats import FLOATS, FORMATS
 from tiling.problem import Problem
 from tiling.program.infer import Array, Sized
@@ -51,7 +51,7 @@ class Library:
     kernels: tuple[Kernel, ...]
     weights: tuple[Weight, ...]
     weight_bytes: int
-    arena: Plan
+    arena: ArenaPlan
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
 

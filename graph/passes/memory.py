@@ -1,9 +1,9 @@
 """Places arrays that live at different times in one arena.
 
-    plan((Life("a", 4096, 0, 2), …)) -> Plan
+    plan((Life("a", 4096, 0, 2), …)) -> ArenaPlan
 
 Arrays are placed one after the other, each as low as those that live at the same time allow. The order decides how
-much is left between them. No plan can be smaller than the largest sum of bytes that live at once, `Plan.least`.
+much is left between them. No plan can be smaller than the largest sum of bytes that live at once, `ArenaPlan.least`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Life:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ArenaPlan:
     """Where each array begins, in bytes. least: the lower bound of `bytes`."""
 
     offsets: Mapping[str, int]
@@ -46,15 +46,15 @@ def aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def plan(lives: Sequence[Life]) -> Plan:
+def plan(lives: Sequence[Life]) -> ArenaPlan:
     """A place for each array: the best of a few orders of placing them."""
     steps = {life.first for life in lives}
     least = max((sum(aligned(o.bytes) for o in lives if o.first <= step <= o.last) for step in steps), default=0)
-    best: Plan | None = None
+    best: ArenaPlan | None = None
     for offsets in _attempts(lives):
         size = max((offsets[life.name] + aligned(life.bytes) for life in lives), default=0)
         if best is None or size < best.bytes:
-            best = Plan(offsets, size, least)
+            best = ArenaPlan(offsets, size, least)
         if best.bytes <= least * _NEAR:
             break
     assert best is not None

@@ -9,8 +9,8 @@ from microkernels.ranking.offline import UsageError, usable_isa
 from microkernels.scores.kinds import DIGITS, Kind, Ranking, kind_of
 from microkernels.scores.records import last_measured, load
 from microkernels.tile.benchmark import EMITTER_VERSION
-from microkernels.tile.forms import Isa
 from microkernels.tile.isa import EVERY_ISA
+from microkernels.tile.isa_row import Isa
 from microkernels.tile.microkernel import RANKED_AS
 from microkernels.tile.space import quick
 

@@ -15,8 +15,8 @@ from cpu.runtime.processes.worker import CandidateError, is_worth_another_try
 from microkernels.ranking.rank import MeasureAll, Progress, ensure_ranked, rank
 from microkernels.scores.catalog import Catalog
 from microkernels.scores.database import data_folder
-from microkernels.tile.forms import Isa
 from microkernels.tile.isa import best_isa, isa_named
+from microkernels.tile.isa_row import Isa
 from microkernels.tile.microkernel import OPERATORS, RANKED_AS, Microkernel, parse
 from tiling.machine import Timing
 

@@ -18,7 +18,7 @@ from microkernels.scores.shipped import known
 from microkernels.scores.told import tell_once
 from microkernels.tile.benchmark import benchmark_scheme, vector_flops
 from microkernels.tile.estimate import estimate
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from microkernels.tile.microkernel import Microkernel
 from microkernels.tile.space import quick
 from tiling.machine import Timing

@@ -2,7 +2,7 @@
 
 Read in this order:
 
-    forms                the fields of a row of the table of instruction sets
+    isa_row              the fields of a row of the table of instruction sets
     isa                  the table: one row per instruction set. Nothing else in the toolkit knows an intrinsic
     amx                  the rows that have tile registers beside vectors
     microkernel          a register tile and the grammar of its name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from microkernels.tile.forms import Isa, Matrix, Product
+from microkernels.tile.isa_row import Isa, Matrix, MultiplyAdd
 
 # Linux gives a process the tile registers once it asks (Documentation/arch/x86/xstate.rst: ARCH_REQ_XCOMP_PERM is
 # 0x1023, the state XTILEDATA 18). These are asm statements, since gcc 12 leaves out stores before its intrinsics: these
@@ -62,7 +62,7 @@ static __attribute__((target("no-avx"))) int tiles_given(void)
 def with_tiles(vectors: Isa, name: str, flag: str, bit: int, instruction: str, adds: tuple[str, ...]) -> Isa:
     """The row of Intel's AMX beside `vectors`, the instruction set that multiplies vectors of the same numbers.
 
-    `bit` is the instruction's bit in CPUID leaf 7, register edx; `adds` is what it means (`Product`).
+    `bit` is the instruction's bit in CPUID leaf 7, register edx; `adds` is what it means (`MultiplyAdd`).
     Only the assembler reads the statements, so the compiler needs no flag for AMX and may be older. Source: Intel 64
     and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18.
     """
@@ -80,7 +80,7 @@ def with_tiles(vectors: Isa, name: str, flag: str, bit: int, instruction: str, a
             zero="tile_zero({t})",
             load="tile_load({t}, {p}, {step})",
             store="tile_store({t}, {p}, {step})",
-            multiply=Product("tile_dot({acc}, {x}, {w})", adds),
+            multiply=MultiplyAdd("tile_dot({acc}, {x}, {w})", adds),
             awake="stay_awake()",
             release="tiles_end()",
         ),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from microkernels.tile.forms import Matrix
 from microkernels.tile.isa import isa_named
+from microkernels.tile.isa_row import Matrix
 from microkernels.tile.microkernel import Microkernel
 from microkernels.tile.space import INDEPENDENT_FMAS
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import nan
 
-from microkernels.tile.forms import Isa, Narrow
+from microkernels.tile.isa_row import Isa, Narrow
 from microkernels.tile.lanes import own_loads
 from tiling.dtypes.products import DTYPE_BYTES, LANE_BYTES, SUM_DTYPE, WORD
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from microkernels.tile.amx import with_tiles
-from microkernels.tile.forms import Isa, Lanes, Narrow, Product
+from microkernels.tile.isa_row import Isa, MultiplyAdd, Narrow, NarrowLoads
 from tiling.choices import meant
 
 AVX512F = Isa(
@@ -33,7 +33,7 @@ AVX512F = Isa(
     stream="_mm512_stream_ps({p}, {v})",
     stream_fence="_mm_sfence()",
     broadcast="_mm512_set1_ps(*({p}))",
-    fma=Product("_mm512_fmadd_ps({x}, {w}, {acc})", ("fma",)),
+    fma=MultiplyAdd("_mm512_fmadd_ps({x}, {w}, {acc})", ("fma",)),
     constant="_mm512_set1_ps({s})",
     larger="_mm512_max_ps({a}, {b})",
     smaller="_mm512_min_ps({a}, {b})",
@@ -69,7 +69,7 @@ AVX2 = Isa(
     stream="_mm256_stream_ps({p}, {v})",
     stream_fence="_mm_sfence()",
     broadcast="_mm256_broadcast_ss({p})",
-    fma=Product("_mm256_fmadd_ps({x}, {w}, {acc})", ("fma",)),
+    fma=MultiplyAdd("_mm256_fmadd_ps({x}, {w}, {acc})", ("fma",)),
     constant="_mm256_set1_ps({s})",
     larger="_mm256_max_ps({a}, {b})",
     smaller="_mm256_min_ps({a}, {b})",
@@ -123,7 +123,7 @@ static inline void store_lanes(float *p, vec v, int lanes)
     stream="*(vec_at *)({p}) = {v}",
     stream_fence="(void)0",
     broadcast="spread(*({p}))",
-    fma=Product("{x} * {w} + {acc}", ("mul_add",)),
+    fma=MultiplyAdd("{x} * {w} + {acc}", ("mul_add",)),
     constant="spread({s})",
     larger="choose({a} > {b}, {a}, {b})",
     smaller="choose({a} < {b}, {a}, {b})",
@@ -149,7 +149,7 @@ AVX512BF16 = replace(
 /* Adds to each lane of acc, a float, the products of its two bf16 of x and of w. */
 static inline __m512 dot(__m512 x, __m512 w, __m512 acc) { return _mm512_dpbf16_ps(acc, (__m512bh)x, (__m512bh)w); }""",
     broadcast="_mm512_set1_ps(*({p}))",
-    fma=Product("dot({x}, {w}, {acc})", ("dot_bf16_add",)),
+    fma=MultiplyAdd("dot({x}, {w}, {acc})", ("dot_bf16_add",)),
     dtype="bf16",
     word="word",
     narrow=(
@@ -165,7 +165,7 @@ static inline __m512i line_of_bf16(__m512 a, __m512 b) { return (__m512i)_mm512_
             store_line="_mm512_storeu_si512({p}, line_of_bf16({v}))",
         ),
     ),
-    numbers=Lanes(
+    numbers=NarrowLoads(
         number="uint16_t",
         load="_mm256_loadu_si256((const __m256i *)({p}))",
         load_tail="_mm256_maskz_loadu_epi16({lanes}, {p})",
@@ -220,12 +220,12 @@ static inline __m512 dot(__m512 x, __m512 w, __m512 acc)
 }""",
     stream="_mm512_stream_ps((float *)({p}), {v})",
     broadcast="_mm512_set1_ps(*(const word *)({p}))",  # the bits of a word, and of a sum of an earlier pass
-    fma=Product("dot({x}, {w}, {acc})", ("dot_int8_add",)),
+    fma=MultiplyAdd("dot({x}, {w}, {acc})", ("dot_int8_add",)),
     dtype="int8",
     word="word",
     floats="_mm512_cvtepi32_ps((__m512i)({v}))",
     narrow=(_bytes("u8", 0, 255), _bytes("s8", -128, 127)),
-    numbers=Lanes(
+    numbers=NarrowLoads(
         number="uint8_t",
         load="_mm_loadu_si128((const __m128i *)({p}))",
         load_tail="_mm_maskz_loadu_epi8({lanes}, {p})",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 
 TAIL = "TAIL"  # the used lanes of the last vector
 _QUAD = 4  # lanes of 128 bits

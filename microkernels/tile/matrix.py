@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, product
 
-from microkernels.tile.forms import Matrix
+from microkernels.tile.isa_row import Matrix
 from tiling.problem import Problem
 
 

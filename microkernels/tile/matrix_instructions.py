@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from microkernels.tile.forms import Isa, Matrix
 from microkernels.tile.instructions import literal
+from microkernels.tile.isa_row import Isa, Matrix
 from tiling.dtypes.products import SUM_DTYPE
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
+from microkernels.tile.isa_row import Isa
 from microkernels.tile.matrix import registers_of, split
 from microkernels.tile.microkernel import OPERATORS, Microkernel
 

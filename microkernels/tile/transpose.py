@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, product
 
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from microkernels.tile.lanes import shuffle_definition
 from tiling.problem import Problem
 

@@ -53,7 +53,7 @@ NOTICED = 0.005
 
 
 @dataclass(frozen=True)
-class Part:
+class TileVisits:
     """One register tile of a scheme: its microkernel, the microkernel's score, its visits on the busiest core."""
 
     kernel: Microkernel
@@ -77,7 +77,7 @@ class Prediction:
     overhead: float
     traffic: tuple[Traffic, ...]
     movement: tuple[float, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[TileVisits, ...]
     imbalance: float
     start: float
     threads: int
@@ -181,7 +181,7 @@ class Predictor:
         strides = [x.stride(dim) for dim in self.problem.reductions if self.problem.extents[dim] > 1]
         return bool(strides) and min(strides) >= line
 
-    def _whole(self, parts: tuple[Part, ...]) -> bool:
+    def _whole(self, parts: tuple[TileVisits, ...]) -> bool:
         """Whether every tile writes whole lines of the output. Every CPU first reads a line that is written in part."""
         y, line = self.problem.output, self.machine.caches[0].line // self.access.bytes_of(self.problem.output)
         tiles = [self.machine.lanes * part.kernel.vectors for part in parts]
@@ -227,7 +227,7 @@ class Predictor:
             self._kernels[key] = (kernel, self._score(kernel))
         return self._kernels[key]
 
-    def _core(self, scheme: Scheme, share: float) -> tuple[float, float, tuple[Part, ...], float]:
+    def _core(self, scheme: Scheme, share: float) -> tuple[float, float, tuple[TileVisits, ...], float]:
         """Seconds of arithmetic and of overhead; a register tile for each choice of λ; passes over an output."""
         visits, steps, last, passes = trips_of(scheme)
         counts = [[count for count, _ in branches] for branches in scheme.branches.values()]
@@ -242,7 +242,7 @@ class Predictor:
             overhead += times * (
                 self.tiles.around(kernel, steps, last, passes) + self.tiles.pixels(scheme, kernel, steps)
             )
-            parts.append(Part(kernel, score, times))
+            parts.append(TileVisits(kernel, score, times))
         return compute, overhead, tuple(parts), passes
 
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 from itertools import zip_longest
 
 from microkernels.scores.catalog import Catalog
-from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
+from microkernels.tile.isa_row import Isa
 from microkernels.tile.microkernel import ranked_op
 from search.cost.additions import after_addition
 from search.cost.cache_conflicts import geometry

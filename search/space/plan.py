@@ -33,7 +33,7 @@ SPLITS = 3
 
 
 @dataclass(frozen=True)
-class Plan:
+class TilePlan:
     """A scheme without the loops around S(output).
 
     covering: how register tiles cover the output. inner: reduction loops inside S(output), outermost first. outer:
@@ -120,9 +120,9 @@ def canonical(specifiers: list[Specifier]) -> tuple[Specifier, ...]:
     return tuple(kept)
 
 
-def plans(problem: Problem, machine: Machine, covering: Covering, threads: int, thorough: bool) -> Iterator[Plan]:
+def plans(problem: Problem, machine: Machine, covering: Covering, threads: int, thorough: bool) -> Iterator[TilePlan]:
     """The plans for a covering: how cores share the work, and where reductions are cut."""
-    whole = Plan(problem, machine.lanes, covering, _reduction_loops(problem, covering))
+    whole = TilePlan(problem, machine.lanes, covering, _reduction_loops(problem, covering))
     splits = core_splits(problem, covering, threads)
     yield from (replace(whole, cores=cores) for cores in splits)
     if thorough or access_of(problem).by_matrix:
@@ -142,7 +142,7 @@ def _reduction_loops(problem: Problem, covering: Covering) -> tuple[tuple[str, i
     return tuple((dim, problem.extents[dim]) for dim in looped)
 
 
-def _cuts(plan: Plan, machine: Machine, threads: int) -> Iterator[Plan]:
+def _cuts(plan: TilePlan, machine: Machine, threads: int) -> Iterator[TilePlan]:
     """The plan with its innermost reduction cut.
 
     A cut inside S(output) keeps the window of x in L1 over the taps. A cut outside it keeps a panel of weights in a

@@ -14,8 +14,8 @@ from math import inf, prod
 from typing import TypeVar
 
 from microkernels.scores.catalog import GOOD
-from microkernels.tile.forms import Matrix
 from microkernels.tile.isa import isa_named
+from microkernels.tile.isa_row import Matrix
 from microkernels.tile.matrix import registers_of, runs_of
 from microkernels.tile.space import most_rows
 from search.cost.cache_conflicts import cache_conflicts, geometries

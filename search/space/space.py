@@ -17,7 +17,7 @@ from search.cost.predict import Prediction, Predictor, Score
 from search.cost.volume import NOTHING, Cold
 from search.space.panels import with_panels
 from search.space.permutations import orders
-from search.space.plan import Plan, plans
+from search.space.plan import TilePlan, plans
 from search.space.registers import coverings
 from search.space.sizes import Sizer
 from tiling.arrays.access import access_of
@@ -159,7 +159,7 @@ def trusted(catalog: Catalog) -> Score:
     return score
 
 
-def _orders(plan: Plan, tiled: int) -> list[Orders]:
+def _orders(plan: TilePlan, tiled: int) -> list[Orders]:
     """Loop orders of every level, innermost level first: inside the first tiled cache, then outside each tiled cache.
 
     Where they are too many, orders of the outermost levels are dropped first, since those loops run least often.
@@ -207,7 +207,7 @@ def _staged(schemes: Iterator[Scheme], largest: float) -> Iterator[Scheme]:
         yield from with_panels(scheme, largest)
 
 
-def _sized(plan: Plan, sizer: Sizer, order: Orders) -> Iterator[Scheme]:
+def _sized(plan: TilePlan, sizer: Sizer, order: Orders) -> Iterator[Scheme]:
     """The schemes of one loop order with the tile sizes that suit the caches."""
     dims = [block.dim for block in plan.blocks]
     counts = tuple(block.count for block in plan.blocks)

@@ -27,8 +27,8 @@ from cpu.runtime.machine.host import host
 from cpu.runtime.machine.neighbours import TRIES, undisturbed
 from cpu.runtime.machine.timer import peak_gflops, read_bandwidth
 from cpu.runtime.numbers import to_bits
-from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
+from microkernels.tile.isa_row import Isa
 from tiling.machine import Timing
 from tiling.problem import Problem
 from tiling.text.notation import parse

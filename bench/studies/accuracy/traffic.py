@@ -18,7 +18,7 @@ import numpy as np
 from cpu.codegen.emit import emit
 from cpu.kernel.arguments import aligned_empty
 from cpu.runtime.compiler.library import load
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from search.cost.cache_conflicts import geometries
 from search.cost.volume import Volumes
 from tiling.arrays.access import access_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.runtime.team import TEAM
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from tiling.loops.c_text import number
 from tiling.loops.index import Index, constant
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.runtime.numbers import ELEMENTS
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from tiling.dtypes.formats import FORMATS, UNSIGNED
 from tiling.problem import Problem
 

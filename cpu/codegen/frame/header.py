@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cpu.codegen.frame.call import OR_OUTSIDE, OUT_OF_BOUNDS
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.runtime.numbers import ELEMENTS
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from tiling.problem import Problem
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cpu.codegen.frame.operands import operand_text, operands
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from tiling.loops.c_text import number
 from tiling.loops.index import Index, constant
 from tiling.problem import Problem

@@ -18,7 +18,7 @@ from cpu.codegen.program.functions import (
     scalar,
     vector_type,
 )
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from microkernels.tile.lanes import shuffle_definition
 from microkernels.tile.transpose import definitions
 

@@ -25,8 +25,8 @@ from cpu.passes.forms import program_forms
 from cpu.passes.order import VECTORS
 from cpu.passes.program.lanes.instructions import OUTSIDE
 from cpu.runtime.version import VERSION
-from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
+from microkernels.tile.isa_row import Isa
 from microkernels.tile.lanes import lanes_definition
 from tiling.loops.index import Index, applied, constant
 from tiling.loops.kernel import Kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cpu.passes.forms import program_forms
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, For
 from tiling.loops.walk import walk

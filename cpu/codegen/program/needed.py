@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cpu.codegen.program.definitions import Definitions
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from tiling.loops.facts.values import dtype_of, dtypes_of, telling
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Apply, Invoke, Let, Operand

@@ -11,7 +11,7 @@ from functools import cached_property
 from tiling.dtypes.products import LANE_BYTES
 from tiling.loops.index import ZERO, Index
 from tiling.loops.language import LINE, Body, For, Load
-from tiling.loops.lowering.prefetch.plan import Plan
+from tiling.loops.lowering.prefetch.plan import PrefetchPlan
 from tiling.loops.rewrite import places
 from tiling.loops.walk import walk
 from tiling.problem import Problem
@@ -21,11 +21,11 @@ IN_LINE = LINE // LANE_BYTES  # lanes of a cache line
 
 
 @dataclass(frozen=True)
-class Step:
+class TileStep:
     """The statements of a step of a tile, and what the tile prefetches."""
 
     problem: Problem
-    plan: Plan
+    plan: PrefetchPlan
     body: Body
 
     @cached_property

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from cpu.passes.prefetch.addresses import Step, unrolled
+from cpu.passes.prefetch.addresses import TileStep, unrolled
 from tiling.arrays.access import access_of
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
@@ -17,7 +17,7 @@ from tiling.loops.language import Address, Body, If, Inside, Load, Statement
 from tiling.loops.lowering.arrays import in_words, shape_of, words_per_group
 from tiling.loops.lowering.nest import position, positions
 from tiling.loops.lowering.prefetch.pieces import Piece, strip_around
-from tiling.loops.lowering.prefetch.plan import Plan
+from tiling.loops.lowering.prefetch.plan import PrefetchPlan
 from tiling.loops.machines import Advance, Aim
 from tiling.loops.rewrite import places
 from tiling.problem import Problem
@@ -31,7 +31,7 @@ class CursorAims:
     problem: Problem
     x: Buffer
 
-    def statements(self, tiles: Sequence[tuple[Plan, Body]], depth: int, looping: bool) -> Body:
+    def statements(self, tiles: Sequence[tuple[PrefetchPlan, Body]], depth: int, looping: bool) -> Body:
         """The statements that aim cursors at the piece after this one.
 
         depth: how many loops stand around. looping: the pieces belong to iterations of the loop at that depth; else to
@@ -64,7 +64,7 @@ class CursorAims:
         rows = (end - first) * self.x.strides[1]
         return Aim("x", Address(self.x.name, (here.get(image, ZERO), first, ZERO, ZERO)), rows)
 
-    def weights_of_piece(self, piece: Piece, plan: Plan, body: Body) -> tuple[Index, ...]:
+    def weights_of_piece(self, piece: Piece, plan: PrefetchPlan, body: Body) -> tuple[Index, ...]:
         """Where the packed weights begin that the next iteration reads."""
         load = next(place for place in places(body) if isinstance(place, Load) and place.buffer == "W")
         (at,) = _first(load.at, body)
@@ -78,7 +78,7 @@ class CursorAims:
         name = position(piece.loop)
         return (at.replaced({name: variable(name) + piece.loop.step}),)
 
-    def rows_of_piece(self, piece: Piece, plan: Plan, body: Body) -> tuple[Index, ...]:
+    def rows_of_piece(self, piece: Piece, plan: PrefetchPlan, body: Body) -> tuple[Index, ...]:
         """Where the rows of x begin that only the next iteration reads first: the last rows of its windows."""
         x, loop, outer = self.problem.broadcast, piece.loop, plan.tile.outer
         here = positions(outer[: outer.index(loop) + 1])
@@ -96,7 +96,7 @@ class CursorAims:
         return in_words(self.problem, x, tuple(found), ZERO)
 
 
-def advances(step: Step) -> Body:
+def advances(step: TileStep) -> Body:
     """The advances of cursors in one step: so many lines of each, or one in every few steps."""
     return tuple(advance for piece in step.plan.pieces for advance in _advances(piece))
 
@@ -108,7 +108,7 @@ def _advances(piece: Piece) -> Body:
     return (advance,) * piece.lines
 
 
-def _depth(plan: Plan, piece: Piece) -> tuple[int, bool]:
+def _depth(plan: PrefetchPlan, piece: Piece) -> tuple[int, bool]:
     """How many loops stand around the loop of a piece, and whether that is a loop itself."""
     outer = plan.tile.outer
     return sum(loop.written for loop in outer[: outer.index(piece.loop)]), piece.loop.written

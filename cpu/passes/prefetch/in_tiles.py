@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import chain
 
-from cpu.passes.prefetch.addresses import Step
+from cpu.passes.prefetch.addresses import TileStep
 from cpu.passes.prefetch.cursors import advances
 from cpu.passes.prefetch.later_vectors import later_vectors
 from cpu.passes.prefetch.later_x import later_x
@@ -14,7 +14,7 @@ from cpu.passes.prefetch.next_panel import next_panel, view_of_panel
 from cpu.passes.prefetch.next_weights import next_weights
 from cpu.passes.prefetch.outputs import outputs
 from tiling.loops.language import Block, Body, For, Load, Statement
-from tiling.loops.lowering.prefetch.plan import Plan
+from tiling.loops.lowering.prefetch.plan import PrefetchPlan
 from tiling.loops.rewrite import places
 from tiling.loops.walk import with_blocks
 from tiling.problem import Problem
@@ -22,10 +22,10 @@ from tiling.problem import Problem
 OF_A_STEP = (later_vectors, later_x, next_weights, next_panel, next_outputs, advances)  # in the order of the text
 
 
-def with_prefetches(tile: Block, plan: Plan, problem: Problem) -> Block:
+def with_prefetches(tile: Block, plan: PrefetchPlan, problem: Problem) -> Block:
     """The tile with its prefetches."""
     step = _innermost(tile.body) or tuple(s for s in tile.body if _multiplies(s))
-    lines = tuple(chain.from_iterable(each(Step(problem, plan, step)) for each in OF_A_STEP))
+    lines = tuple(chain.from_iterable(each(TileStep(problem, plan, step)) for each in OF_A_STEP))
 
     def change(block: Body) -> Body:
         if block is step:

@@ -6,12 +6,12 @@ prefetch W[512*n + 16*k + 128] to L1
 from __future__ import annotations
 
 from cpu.passes.memory.stage_panels import PANEL
-from cpu.passes.prefetch.addresses import IN_LINE, Step, unrolled
+from cpu.passes.prefetch.addresses import IN_LINE, TileStep, unrolled
 from tiling.loops.language import Address, Body, Prefetch
 from tiling.loops.lowering.prefetch.limits import PREFETCH_DISTANCE
 
 
-def later_vectors(step: Step) -> Body:
+def later_vectors(step: TileStep) -> Body:
     """The packed vectors that the step `PREFETCH_DISTANCE` further reads."""
     load = step.loads.get({"w": "W", "x": PANEL}.get(step.plan.past_l1, ""))
     if load is None:  # nothing is planned, or this is the tile that packs the panel for the others

@@ -5,14 +5,14 @@ prefetch X[0, c + 8, h + h_u, 8*w] to L1
 
 from __future__ import annotations
 
-from cpu.passes.prefetch.addresses import Step, unrolled
+from cpu.passes.prefetch.addresses import TileStep, unrolled
 from tiling.loops.index import constant, variable
 from tiling.loops.language import Address, Body, Prefetch
 from tiling.loops.lowering.nest import counter
 from tiling.loops.lowering.prefetch.limits import PREFETCH_DISTANCE
 
 
-def later_x(step: Step) -> Body:
+def later_x(step: TileStep) -> Body:
     """The lines of x that a later step or the next tile reads."""
     apart = step.plan.apart
     if not apart or "X" not in step.loads:  # nothing is planned, or this tile reads what another one packed

@@ -8,17 +8,17 @@ y_next = Y + [0, h, w + 16, 0]
 
 from __future__ import annotations
 
-from cpu.passes.prefetch.addresses import Step, element
+from cpu.passes.prefetch.addresses import TileStep, element
 from tiling.loops.index import ZERO, constant
 from tiling.loops.language import Address, Body, For, Move, Prefetch, Statement, View
 from tiling.loops.lowering.nest import positions
-from tiling.loops.lowering.prefetch.plan import Plan
+from tiling.loops.lowering.prefetch.plan import PrefetchPlan
 from tiling.problem import Problem
 
 NEXT_OUTPUTS = "y_next"  # the pointer to what the next tile stores to
 
 
-def view_of_outputs(problem: Problem, plan: Plan) -> tuple[View, ...]:
+def view_of_outputs(problem: Problem, plan: PrefetchPlan) -> tuple[View, ...]:
     """Where the outputs of the next tile begin."""
     if not plan.next_outputs:
         return ()
@@ -27,7 +27,7 @@ def view_of_outputs(problem: Problem, plan: Plan) -> tuple[View, ...]:
     return (View(NEXT_OUTPUTS, Address("Y", element(problem.output, here))),)
 
 
-def next_outputs(step: Step) -> Body:
+def next_outputs(step: TileStep) -> Body:
     """The lines of the next tile's outputs that one step prefetches. The next step continues after them."""
     following = step.plan.next_outputs
     if not following:

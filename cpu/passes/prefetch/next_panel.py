@@ -7,17 +7,17 @@ next = X + [0, 0, 0, 16*w + 16]
 
 from __future__ import annotations
 
-from cpu.passes.prefetch.addresses import IN_LINE, Step, element
+from cpu.passes.prefetch.addresses import IN_LINE, TileStep, element
 from tiling.loops.index import ZERO, variable
 from tiling.loops.language import Address, Body, Prefetch, View
 from tiling.loops.lowering.nest import position, positions
-from tiling.loops.lowering.prefetch.plan import Plan
+from tiling.loops.lowering.prefetch.plan import PrefetchPlan
 from tiling.problem import Problem
 
 NEXT = "next"  # the pointer to the next panel
 
 
-def view_of_panel(problem: Problem, plan: Plan) -> tuple[View, ...]:
+def view_of_panel(problem: Problem, plan: PrefetchPlan) -> tuple[View, ...]:
     """Where the lines of the next panel begin that a tile prefetches. Tiles in other rows prefetch other lines."""
     panel = plan.next_panel
     if not panel:
@@ -30,7 +30,7 @@ def view_of_panel(problem: Problem, plan: Plan) -> tuple[View, ...]:
     return (View(NEXT, Address("X", element(problem.vector, here))),)
 
 
-def next_panel(step: Step) -> Body:
+def next_panel(step: TileStep) -> Body:
     """The lines of the next panel that one step prefetches."""
     panel = step.plan.next_panel
     if not panel:

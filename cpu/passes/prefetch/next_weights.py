@@ -5,11 +5,11 @@ prefetch W[512*n + 16*k + 8192] to L2
 
 from __future__ import annotations
 
-from cpu.passes.prefetch.addresses import Step, unrolled
+from cpu.passes.prefetch.addresses import TileStep, unrolled
 from tiling.loops.language import Address, Body, Prefetch
 
 
-def next_weights(step: Step) -> Body:
+def next_weights(step: TileStep) -> Body:
     """The lines of a step's weights in the panel, or the product, behind this one."""
     behind = step.plan.next_weights
     if not behind:

@@ -11,14 +11,14 @@ from cpu.passes.prefetch.addresses import element
 from tiling.loops.index import ZERO, constant, variable
 from tiling.loops.language import Address, Body, Flag, For, If, Inside, Prefetch
 from tiling.loops.lowering.nest import positions
-from tiling.loops.lowering.prefetch.plan import Plan
+from tiling.loops.lowering.prefetch.plan import PrefetchPlan
 from tiling.loops.lowering.tile import FIRST
 from tiling.problem import Problem
 
 POINT = "point"  # counts the points of the vectorised dim in a tile
 
 
-def outputs(problem: Problem, tile: Body, plan: Plan) -> Body:
+def outputs(problem: Problem, tile: Body, plan: PrefetchPlan) -> Body:
     """What a tile prefetches of y, for each point of the vectorised dim."""
     y, dim = problem.output, problem.vector_dim
     here = positions(plan.tile.outer)

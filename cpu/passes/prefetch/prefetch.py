@@ -24,13 +24,13 @@ from cpu.passes.prefetch.cursors import CursorAims
 from cpu.passes.prefetch.in_tiles import with_prefetches
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Block, Body, For, If, Statement
-from tiling.loops.lowering.prefetch.plan import Plan
+from tiling.loops.lowering.prefetch.plan import PrefetchPlan
 from tiling.loops.machines import Cursors
 from tiling.loops.walk import for_each_worker, walk, with_blocks
 from tiling.problem import Problem
 
 
-def prefetch(kernel: Kernel, problem: Problem, plans: tuple[Plan, ...]) -> Kernel:
+def prefetch(kernel: Kernel, problem: Problem, plans: tuple[PrefetchPlan, ...]) -> Kernel:
     """The kernel with prefetches. Its tiles come in the order of `plans`."""
     x = next(buffer for buffer in kernel.arrays if buffer.name == "X")
     walker = _Walker(iter(plans), problem, CursorAims(problem, x))
@@ -44,14 +44,14 @@ def prefetch(kernel: Kernel, problem: Problem, plans: tuple[Plan, ...]) -> Kerne
 class _Walker:
     """Walks the loops around tiles. plans: the plans of the tiles that are still to come."""
 
-    plans: Iterator[Plan]
+    plans: Iterator[PrefetchPlan]
     problem: Problem
     aims: CursorAims
 
-    def body(self, body: Body, depth: int) -> tuple[Body, list[tuple[Plan, Body]]]:
+    def body(self, body: Body, depth: int) -> tuple[Body, list[tuple[PrefetchPlan, Body]]]:
         """The block inside `depth` loops, and the plans of the tiles in it, each with the tile's own statements."""
         found: list[Statement] = []
-        tiles: list[tuple[Plan, Body]] = []
+        tiles: list[tuple[PrefetchPlan, Body]] = []
         for statement in body:
             if isinstance(statement, (Block, If)):
                 # An If chooses between the kinds of one tile.
@@ -67,7 +67,7 @@ class _Walker:
             tiles += within
         return tuple(found), tiles
 
-    def kinds(self, statement: Statement, plan: Plan) -> Statement:
+    def kinds(self, statement: Statement, plan: PrefetchPlan) -> Statement:
         """A tile, or a choice between kinds of it, with prefetches."""
         if isinstance(statement, Block):
             return with_prefetches(statement, plan, self.problem)

@@ -29,7 +29,7 @@ from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import LINE, Address, Block, Body, Call, If, Let, Prefetch, Statement
 from tiling.loops.lowering.nest import position
 from tiling.loops.lowering.prefetch.pixels import NextPixels
-from tiling.loops.lowering.prefetch.plan import Plan
+from tiling.loops.lowering.prefetch.plan import PrefetchPlan
 from tiling.loops.rewrite import parts_of
 from tiling.loops.walk import buffers_of, inside, walk, with_blocks
 
@@ -37,7 +37,7 @@ X = "X"
 Place = tuple[int, ...]  # indices into x, seen from where a tile begins
 
 
-def prefetch_pixels(kernel: Kernel, plans: tuple[Plan, ...], size: int) -> Kernel:
+def prefetch_pixels(kernel: Kernel, plans: tuple[PrefetchPlan, ...], size: int) -> Kernel:
     """The kernel, whose tiles prefetch pixels of the next tile. size: the bytes of a number of x.
 
     The calls of tiles come in the order of `plans`, where several call kinds of one tile one after the other.
@@ -50,7 +50,7 @@ def prefetch_pixels(kernel: Kernel, plans: tuple[Plan, ...], size: int) -> Kerne
     return replace(kernel, functions=tuple(made))
 
 
-def _moves(body: Body, plans: Iterator[Plan]) -> Iterator[tuple[str, Place]]:
+def _moves(body: Body, plans: Iterator[PrefetchPlan]) -> Iterator[tuple[str, Place]]:
     """The functions of tiles that prefetch, each with how far the next tile's x lies from its own."""
     for statement in body:
         if isinstance(statement, (Call, If)):  # an If chooses between the kinds of one tile

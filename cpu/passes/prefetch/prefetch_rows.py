@@ -24,18 +24,18 @@ from tiling.loops.index import variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Block, Body, For, If, Load, Prefetch, Statement
 from tiling.loops.lowering.nest import position
-from tiling.loops.lowering.prefetch.plan import Plan
+from tiling.loops.lowering.prefetch.plan import PrefetchPlan
 from tiling.loops.lowering.prefetch.rows import NextRows
 from tiling.loops.rewrite import places
 from tiling.loops.walk import with_blocks
 
 
-def prefetch_rows(kernel: Kernel, plans: tuple[Plan, ...]) -> Kernel:
+def prefetch_rows(kernel: Kernel, plans: tuple[PrefetchPlan, ...]) -> Kernel:
     """The kernel, whose tiles prefetch the rows of the next tile. They come in the order of `plans`."""
     return replace(kernel, body=_body(kernel.body, iter(plans)))
 
 
-def _body(body: Body, plans: Iterator[Plan]) -> Body:
+def _body(body: Body, plans: Iterator[PrefetchPlan]) -> Body:
     """The block with prefetches in its tiles. plans: those of the tiles that are still to come."""
     found: list[Statement] = []
     for statement in body:

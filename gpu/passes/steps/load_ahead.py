@@ -46,7 +46,7 @@ from functools import partial
 from gpu.passes.facts.reading import elements
 from gpu.passes.facts.registers import fit, held, is_stored, staging
 from gpu.passes.facts.workers import THREADS_OF_BLOCK
-from gpu.passes.steps.step import Step, Work, step_of, work_of
+from gpu.passes.steps.step import RingStep, Work, step_of, work_of
 from tiling.loops.index import Index, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Body, For, Statement
@@ -85,7 +85,7 @@ def load_ahead(kernel: Kernel) -> Kernel:
     return replace(kernel, body=body(kernel.body, False)) if tiles and not by_threads else kernel
 
 
-def _ahead(step: Step) -> Body:
+def _ahead(step: RingStep) -> Body:
     """The loop over steps with what comes before it."""
     work, now = _of_all_parts(step.work), variable(step.loop.name)
     first = work.loading(work.parts.start)

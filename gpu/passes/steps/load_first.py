@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu.passes.steps.step import Step, step_of
+from gpu.passes.steps.step import RingStep, step_of
 from tiling.loops.index import variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Body, For, If, Statement
@@ -60,7 +60,7 @@ def _fills_later(statement: Statement) -> bool:
     return isinstance(statement, For) and isinstance(statement.body[0], If)
 
 
-def _first(step: Step) -> Body:
+def _first(step: RingStep) -> Body:
     """The loop over steps with the registers of its words."""
     work, begin = step.work, step.work.parts.start
     rest = work.multiplying(begin)

@@ -1,7 +1,7 @@
 """A step of a ring, as passes read it from loops that copy ahead and multiply matrices.
 
     work_of(statement) -> Work | None      the work of warps, part by part
-    step_of(statement) -> Step | None      a loop over steps: waits, loops that fill tiles, and the work
+    step_of(statement) -> RingStep | None      a loop over steps: waits, loops that fill tiles, and the work
 
 Both are None for any other statement.
 """
@@ -81,7 +81,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Step:
+class RingStep:
     """A step of a ring: the loop over steps, the waits, the loops that fill tiles, and the work of the warps."""
 
     loop: For
@@ -90,7 +90,7 @@ class Step:
     work: Work
 
 
-def step_of(statement: Statement) -> Step | None:
+def step_of(statement: Statement) -> RingStep | None:
     """A loop over steps of a ring; None for any other statement."""
     if not isinstance(statement, For) or statement.kind != "serial":
         return None
@@ -100,7 +100,7 @@ def step_of(statement: Statement) -> Step | None:
     if statement.body[:-1] != tuple(threads):
         return None
     work = work_of(statement.body[-1])
-    return Step(statement, waits, fills, work) if work else None
+    return RingStep(statement, waits, fills, work) if work else None
 
 
 def work_of(statement: Statement) -> Work | None:

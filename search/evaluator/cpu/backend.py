@@ -20,8 +20,8 @@ from cpu.runtime.machine.neighbours import busy
 from cpu.runtime.processes.worker import Worker
 from microkernels.scores.catalog import Catalog
 from microkernels.scores.shipped import known, revision
-from microkernels.tile.forms import Isa
 from microkernels.tile.isa import isa_named
+from microkernels.tile.isa_row import Isa
 from search.cost.volume import EVERYTHING, NOTHING, WEIGHTS, tasks
 from search.evaluator.cpu.cluster import ClusterEvaluator
 from search.evaluator.cpu.evaluator import CpuEvaluator

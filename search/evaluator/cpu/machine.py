@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cpu.runtime.machine.host import host, supports
 from cpu.runtime.machine.probe import probe
-from microkernels.tile.forms import Isa
 from microkernels.tile.isa import best_isa, isa_named
+from microkernels.tile.isa_row import Isa
 from search.tuner import store
 from tiling.machine import CacheLevel, Machine
 

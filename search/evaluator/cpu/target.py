@@ -6,8 +6,8 @@ from operator import index
 
 from cpu.runtime.machine.host import fingerprint, host, tiles_given, tiles_refused
 from cpu.runtime.plural import plural
-from microkernels.tile.forms import Isa
 from microkernels.tile.isa import ISAS_OF, best_isa, isa_named
+from microkernels.tile.isa_row import Isa
 from search.tuner.target import ALGORITHMS, CACHES, Target, Wanted
 from tilewright_entry import warn
 from tiling.problem import ProblemError

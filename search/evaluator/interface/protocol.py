@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from search.tuner import store
 from search.tuner.measured import AnyScheme
 from search.tuner.target import Target

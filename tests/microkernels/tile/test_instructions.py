@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from cpu.runtime.compiler.library import load
-from microkernels.tile.forms import Product
 from microkernels.tile.instructions import Instructions, instructions_of
 from microkernels.tile.isa import isa_named
+from microkernels.tile.isa_row import MultiplyAdd
 from microkernels.tile.lanes import exchange_definitions, lanes_definition, own_definitions
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, constant
@@ -216,7 +216,7 @@ def test_each_instruction_means_what_the_cpu_does(row):
 
 
 def test_a_row_brings_the_text_and_the_meaning_of_its_product():
-    made_up = Product("multiplied({x}, {w}, {acc})", ("dot_int8_add",))
+    made_up = MultiplyAdd("multiplied({x}, {w}, {acc})", ("dot_int8_add",))
     row = replace(isa_named("portable"), name="made_up", dtype="int8", fma=made_up)
     instruction = instructions_of(row).fma
     assert (instruction.text, instruction.dtype) == ("multiplied({x}, {w}, {acc})", "s32")

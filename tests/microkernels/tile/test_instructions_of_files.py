@@ -19,9 +19,9 @@ from cpu.codegen.vector_functions import definitions
 from cpu.passes.forms import product_forms
 from cpu.passes.memory.copy_runs import copy_runs
 from cpu.runtime.compiler.library import load
-from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import instructions_of, transpose_instruction
 from microkernels.tile.isa import EVERY_ISA, ISAS, isa_named
+from microkernels.tile.isa_row import Isa
 from microkernels.tile.lanes import exchange_definitions, own_definitions, shuffle_definition, tail_definition
 from microkernels.tile.transpose import definitions as transpositions
 from microkernels.tile.transpose import stages

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cpu.runtime.compiler.library import load
-from microkernels.tile.forms import Product
 from microkernels.tile.isa import isa_named
+from microkernels.tile.isa_row import MultiplyAdd
 from microkernels.tile.matrix import shapes_definition
 from microkernels.tile.matrix_instructions import matrix_instructions_of
 from tests.cpu.codegen.conftest import row  # noqa: F401  the fixture of rows with tile registers
@@ -124,7 +124,7 @@ def test_numbers_of_fewer_bits_count_as_zero():
 
 
 def test_a_row_brings_the_text_and_the_meaning_of_its_product():
-    isa, other = isa_named("amxint8"), Product("other({acc}, {x}, {w})", ("first_bf16_add",))
+    isa, other = isa_named("amxint8"), MultiplyAdd("other({acc}, {x}, {w})", ("first_bf16_add",))
     made_up = replace(isa, dtype="bf16", matrix=replace(isa.matrix, multiply=other))
     product = matrix_instructions_of(made_up).multiply(1, 1)
     assert product.text == other.text

@@ -9,7 +9,7 @@ from tiling.loops.index import Index
 from tiling.loops.kernel import Function
 from tiling.loops.language import Aligned, Condition, Inside, Load, Store
 from tiling.loops.machines import StoreBox
-from tiling.loops.meaning.instructions import Lanes
+from tiling.loops.meaning.instructions import InstructionLanes
 from tiling.loops.meaning.memory import Array, Given
 from tiling.loops.meaning.nests import Nest
 from tiling.loops.meaning.prefetches import Prefetches
@@ -52,7 +52,7 @@ class Scope:
     shaped: bool = False  # whether tile registers need shapes
     prefetches: Prefetches = field(default_factory=lambda: Prefetches([]))
     # What is known of instructions, nests of loops, loops over lanes, accesses and loops over threads, by their `id`.
-    instructions: dict[int, Lanes] = field(default_factory=dict)
+    instructions: dict[int, InstructionLanes] = field(default_factory=dict)
     nests: dict[int, Nest] = field(default_factory=dict)
     slices: dict[int, Sliced] = field(default_factory=dict)
     accesses: dict[int, tuple[Load | Store, Slice | None]] = field(default_factory=dict)

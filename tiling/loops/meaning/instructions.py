@@ -40,7 +40,7 @@ class Vectors:
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class InstructionLanes:
     """The lanes of an instruction, which stays alive here, so that no other one gets its identity.
 
     of_value: how many its value has; 0 where it gives none. slices: each loop of its meaning; empty where a statement
@@ -53,11 +53,11 @@ class Lanes:
     vectors: Vectors | None = None
 
 
-def lanes_of(instruction: Instruction) -> Lanes:
+def lanes_of(instruction: Instruction) -> InstructionLanes:
     """What an instruction does with its lanes."""
     loops = [statement for statement in instruction.meaning if isinstance(statement, For)]
     slices = tuple(map(sliced, loops)) if len(loops) == len(instruction.meaning) else ()
-    return Lanes(instruction, _of_value(instruction), slices, _vectors_of(instruction))
+    return InstructionLanes(instruction, _of_value(instruction), slices, _vectors_of(instruction))
 
 
 def _vectors_of(instruction: Instruction) -> Vectors | None:

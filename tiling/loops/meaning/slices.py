@@ -60,7 +60,8 @@ class Operands:
 
 
 Write = tuple[Array, Places, Given]
-Lanes = Callable[[Names, int, int], Given]  # a value in the lanes from one to another; one for all of them is a scalar
+# A value in the lanes from one to another. One value for all of them is a scalar.
+InLanes = Callable[[Names, int, int], Given]
 Writes = Callable[[Names, int, int], list[Write]]
 
 
@@ -243,7 +244,7 @@ def _where(sign: int, rest: int, condition: Inside, start: int, stop: int) -> tu
     )
 
 
-def _value(node: Value) -> Lanes | None:
+def _value(node: Value) -> InLanes | None:
     """A value in lanes side by side; None where it reads no slices."""
     if isinstance(node, Load):
         return _loaded(node)
@@ -270,7 +271,7 @@ def _scalar(names: Names, name: str) -> Given:
     return found
 
 
-def _loaded(node: Load) -> Lanes | None:
+def _loaded(node: Load) -> InLanes | None:
     name, part = node.buffer, slice_of(node.at)
     if part is not None:
         read = part.read

@@ -21,7 +21,7 @@ from functools import cache, cached_property
 from math import prod
 from typing import ClassVar
 
-from tiling.loops.lowering.prefetch.plan import Plan, plan_prefetches
+from tiling.loops.lowering.prefetch.plan import PrefetchPlan, plan_prefetches
 from tiling.operators import matmul
 from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
@@ -187,7 +187,7 @@ class Winograd:
         return -(-self.problem.extents["k"] // self.channels)
 
     @cached_property
-    def prefetches(self) -> tuple[Plan, ...]:
+    def prefetches(self) -> tuple[PrefetchPlan, ...]:
         """What the tiles of a product prefetch. Between two uses of a row of V, all α² points of V are read."""
         points = self.alpha**2
         return plan_prefetches(self.product, in_turn=points, weights_in_turn=points * self.parts)

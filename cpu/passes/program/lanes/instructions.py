@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import isinf, isnan
 
-from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import at
+from microkernels.tile.isa_row import Isa
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, ZERO, Index, applied, constant, variable
 from tiling.loops.language import (

@@ -23,8 +23,8 @@ from itertools import chain, count, groupby
 
 from cpu.passes.program.jam_vectors import Jammed, names_inside, together
 from cpu.passes.program.lanes.instructions import spread
-from microkernels.tile.forms import Isa
 from microkernels.tile.instructions import instructions_of
+from microkernels.tile.isa_row import Isa
 from tiling.loops.facts.nests import trips
 from tiling.loops.index import LANE
 from tiling.loops.kernel import Kernel

@@ -8,7 +8,7 @@ from itertools import count
 
 from cpu.passes.program.lanes.definitions import defined
 from cpu.passes.program.lanes.instructions import first_lanes, memory_of, positions, spread
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from tiling.loops.buffer import Buffer
 from tiling.loops.facts.values import dtype_of, telling
 from tiling.loops.index import LANE, ZERO, Index, constant, variable

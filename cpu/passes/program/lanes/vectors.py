@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from cpu.passes.program.lanes.guarded import guarded
 from cpu.passes.program.lanes.statement import Lanes, Names
-from microkernels.tile.forms import Isa
+from microkernels.tile.isa_row import Isa
 from tiling.loops.conditions import with_conditions
 from tiling.loops.facts.lanes import crosses_lanes
 from tiling.loops.index import ZERO

@@ -13,7 +13,7 @@ from tiling.loops.index import LANE, ZERO, applied, constant
 from tiling.loops.interpreter import interpret
 from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import Address, Apply, For, Instruction, Invoke, Load, Number, Register, Store
-from tiling.loops.meaning.instructions import Lanes, lanes_of
+from tiling.loops.meaning.instructions import InstructionLanes, lanes_of
 from tiling.loops.meaning.memory import NUMPY, Fault, complete
 from tiling.loops.rewrite import parts_of
 
@@ -52,7 +52,7 @@ def loads(instruction):
 def invoked(instruction, vectors, at_once=True):
     scope = Scope({}, registers=dict(vectors))
     known = lanes_of(instruction)
-    scope.instructions[id(instruction)] = known if at_once else Lanes(instruction, known.of_value)
+    scope.instructions[id(instruction)] = known if at_once else InstructionLanes(instruction, known.of_value)
     return interpret.invoked(Invoke(instruction, tuple((name, Register(name)) for name in vectors)), scope)
 
 

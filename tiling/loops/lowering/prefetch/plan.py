@@ -1,6 +1,6 @@
 """What the register tiles of a scheme prefetch, as data. Pass and model read this plan.
 
-    plan_prefetches(scheme) -> (Plan, …)        one for each register tile
+    plan_prefetches(scheme) -> (PrefetchPlan, …)        one for each register tile
     prefetched(plans) -> {"w", …}               what all tiles bring to L2
     left(plans, "w") -> 0.0 … 1.0               the share of the work that waits for it
 
@@ -29,7 +29,7 @@ from tiling.scheme.scheme import Scheme
 
 
 @dataclass(frozen=True)
-class Plan:
+class PrefetchPlan:
     """What the tiles at one place of a nest prefetch.
 
     pieces: the next weights and rows of x, line by line with a cursor. past_l1: "w", "x" (in a panel) or "": packed
@@ -71,7 +71,7 @@ class Plan:
 
 def plan_prefetches(
     scheme: Scheme, stream: bool = False, in_turn: int = 1, weights_in_turn: int = 1
-) -> tuple[Plan, ...]:
+) -> tuple[PrefetchPlan, ...]:
     """The plan of every register tile of a scheme, in the order of its text.
 
     stream: stores may bypass the caches. in_turn: how many arrays like x a call reads in turn. weights_in_turn: how
@@ -83,8 +83,8 @@ def plan_prefetches(
 
 def _of_tile(
     problem: Problem, tile: Around, around: tuple[Around, ...], stream: bool, in_turn: int, weights_in_turn: int
-) -> Plan:
-    return Plan(
+) -> PrefetchPlan:
+    return PrefetchPlan(
         tile,
         pieces(problem, tile),
         streams_past_l1(problem, tile),
@@ -117,12 +117,12 @@ def _weights(
     return found if found is None or most is tile else replace(found, lines=0)
 
 
-def prefetched(plans: tuple[Plan, ...]) -> frozenset[str]:
+def prefetched(plans: tuple[PrefetchPlan, ...]) -> frozenset[str]:
     """The arrays, x, w or y, that every tile prefetches from beyond L2."""
     return frozenset.intersection(*(plan.prefetched_from_beyond for plan in plans))
 
 
-def left(plans: tuple[Plan, ...], array: str) -> float:
+def left(plans: tuple[PrefetchPlan, ...], array: str) -> float:
     """The share of the multiplications in tiles whose x, w or y no tile prefetches from beyond L2."""
     work = [prod(loop.trips for loop in p.tile.outer) * prod(p.tile.register.extents.values()) for p in plans]
     return sum(n * plan.left(array) for n, plan in zip(work, plans)) / sum(work)

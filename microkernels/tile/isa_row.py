@@ -13,7 +13,7 @@ from tiling.problem import Problem
 
 
 @dataclass(frozen=True)
-class Product:
+class MultiplyAdd:
     """A multiplication: its text, and what it means.
 
     text: adds the products of x and w to `acc`. adds: names of functions in `tiling.loops.meaning.functions`, which
@@ -43,7 +43,7 @@ class Narrow:
 
 
 @dataclass(frozen=True)
-class Lanes:
+class NarrowLoads:
     """The loads of narrow numbers from `p`, as many as a vector has lanes, and what becomes of them in `v`.
 
     number: the C type of a number of x. alone: each number becomes the lowest bits of a lane, the other bits are 0.
@@ -76,7 +76,7 @@ class Matrix:
     zero: str
     load: str
     store: str
-    multiply: Product
+    multiply: MultiplyAdd
     awake: str
     release: str
 
@@ -135,7 +135,7 @@ class Isa:
     stream: str
     stream_fence: str
     broadcast: str
-    fma: Product
+    fma: MultiplyAdd
     constant: str
     larger: str
     smaller: str
@@ -152,7 +152,7 @@ class Isa:
     word: str = "float"
     floats: str = "{v}"
     narrow: tuple[Narrow, ...] = ()
-    numbers: Lanes | None = None
+    numbers: NarrowLoads | None = None
     ranked_as: str = ""
     matrix: Matrix | None = None
     vectors: str = ""
