@@ -4,15 +4,18 @@
       for lane in 0..8, vector:          ->      for lane in 0..8, vector:
         acc_y[lane] += q[i, c] * …                 acc_y[lane] += q[i, c] * …
 
-Counting and tests then take fewer instructions, as in the tiles of products that have a scheme (`unroll_steps`).
+Counting and tests then take fewer instructions, as in the tiles of products that have a scheme (`unroll_steps`). A
+product whose lanes are summed in the end is written out as a whole, if it is short: its other factor can then stay in
+registers.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from tiling.loops.facts.nests import steps_of
 from tiling.loops.kernel import Kernel
-from tiling.loops.language import Apply, Body, For, Load, Statement, Store
+from tiling.loops.language import Apply, Block, Body, For, Load, Statement, Store
 from tiling.loops.walk import with_blocks
 
 # A Zen 3, one thread, the time of attention over that with one step an iteration, medians of 25 to 31 turns, by 4, 8
@@ -20,6 +23,8 @@ from tiling.loops.walk import with_blocks
 STEPS = 8
 # The least products of a step: three rows of four vectors have 12, two have 8.
 LEAST_PRODUCTS = 8
+# The most products of vectors that are written out as a whole. Attention of one query has 8 for each of its keys.
+WHOLE = 16
 
 
 def repeat_steps(kernel: Kernel) -> Kernel:
@@ -32,18 +37,22 @@ def _body(body: Body) -> Body:
 
 
 def _loop(loop: For) -> For:
-    """A loop that does nothing but multiply is written out in part; in others the loops inside may be."""
-    products = len(loop.body) if loop.kind == "serial" and all(map(_is_product, loop.body)) else 0
-    if products < LEAST_PRODUCTS:
+    """A loop that does nothing but multiply is written out, in part if it is long; else the loops inside may be."""
+    if loop.kind != "serial" or not all(map(_is_product, loop.body)):
         return replace(loop, body=_body(loop.body))
     if loop.limit is not None or not (loop.start.is_constant and loop.stop.is_constant):
         return loop
-    return replace(loop, together=STEPS) if loop.stop.offset - loop.start.offset >= 2 * STEPS * loop.step else loop
+    products, steps = len(loop.body), steps_of(loop)
+    if all(isinstance(statement, Block) for statement in loop.body):  # sums of neighbouring vectors
+        return replace(loop, together=steps) if 1 < steps <= WHOLE // products else loop
+    return replace(loop, together=STEPS) if products >= LEAST_PRODUCTS and steps >= 2 * STEPS else loop
 
 
 def _is_product(statement: Statement) -> bool:
     """Whether a statement adds a vector of products to a sum."""
     match statement:
+        case Block(body=(inner,)):
+            return _is_product(inner)
         case For(kind="vector", body=(Store(name, _, Apply("add", (Load(total), Apply("mul", _)))),)):
             return name == total
     return False

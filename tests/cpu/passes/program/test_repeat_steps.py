@@ -38,5 +38,23 @@ def test_both_products_of_attention_are():
     assert names == {"c", "j"}
 
 
+@pytest.mark.parametrize(
+    "numbers, wanted",
+    [
+        (64, ["for c in 0..64 by 32, 2 together:"]),  # four sums of two vectors
+        (128, ["for c in 0..128 by 32, 4 together:"]),
+        (72, ["for c in 0..64 by 32, 2 together:"]),  # the last vector stands behind the loop
+        (160, []),  # more than registers hold
+        (32, []),  # one sum of four vectors, which is no block
+    ],
+)
+def test_a_short_product_of_lanes_is_written_out_as_a_whole(numbers, wanted):
+    assert repeated("y[i] = sum[c] q[c] * k[i,c]", {"q": (numbers,), "k": (50, numbers)}) == wanted
+
+
+def test_what_is_no_product_is_left_alone():
+    assert not repeated("y[i] = sum[c] exp(k[i,c])", {"k": (50, 64)})
+
+
 def test_long_vectors_are_left_alone():
     assert not repeated(PRODUCT, {"q": (512, 64), "k": (64, 512)}, AVX512F)
