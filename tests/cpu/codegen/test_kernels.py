@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from tests.support.kernels.cases import (
     SAME_3X3,
     kernel_of,
 )
+from tests.support.sampled import traits
 from tiling.operators import conv2d
 from tiling.rewrite.grouped import grouped2d
 from tiling.rewrite.pointwise import pointwise2d
@@ -42,7 +44,7 @@ def worker():
         yield worker
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive(case=lambda name: set(product([ALL_CASES[name][0]], traits(*ALL_CASES[name]))))
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("case", ALL_CASES)
 def test_exact_on_integers_bounded_on_reals_and_beside_guard_pages(worker, case, isa):
