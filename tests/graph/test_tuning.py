@@ -187,6 +187,7 @@ def test_a_second_run_tries_others(apart, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(sent=None)
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
 def test_what_was_tried_before_a_kill_is_kept_and_not_tried_again(tmp_path, sent):
     path, data = tmp_path / "net.onnx", tmp_path / "data"

@@ -18,6 +18,7 @@ from gpu.runtime.compiler.compile import compile_cubin
 from tests.support.gpu.cases import product_scheme
 from tests.support.gpu.compiling import needs_nvrtc
 from tests.support.gpu.schemes import interpreted, on_twin, scheme_of, survives, unnoticed
+from tests.support.sampled import in_turns
 from tiling.epilogue import fused
 from tiling.loops.language import Barrier, Do, Store
 from tiling.loops.machines import Commit, Wait
@@ -193,16 +194,17 @@ def test_ptxas_is_asked_for_as_many_blocks_as_of_a_pipeline(dtype, unrolled):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @needs_nvrtc
 @pytest.mark.parametrize("dtype, k, depth", [("f16", 4093, 3), ("f16", 4088, 3), ("tf32", 4093, 2), ("bf16", 4090, 1)])
-def test_odd_sizes_compile_without_spills_in_the_registers_that_blocks_leave(dtype, k, depth):
+@pytest.mark.parametrize("unrolled", [(2, 2, 1), (2, 4, 4), (4, 8, 2)], ids=str)
+def test_odd_sizes_compile_without_spills_in_the_registers_that_blocks_leave(dtype, k, depth, unrolled):
     problem = fused(matmul(m=2045, n=1022, k=k, dtype=dtype), "relu(y + bias[n]) + z[m,n]")
-    for unrolled in ((2, 2, 1), (2, 4, 4), (4, 8, 2)):
-        text = product_scheme(problem, unrolled=unrolled, depth=depth).text
-        source = emit_scheme(parse(problem, text))
-        blocks = int(re.search(r"KERNEL\(\d+, (\d+)\)", source.text)[1])
-        cubin = compile_cubin(source, "sm_80")
-        assert cubin.spilled == 0 and blocks * source.threads * cubin.registers <= 65536
+    text = product_scheme(problem, unrolled=unrolled, depth=depth).text
+    source = emit_scheme(parse(problem, text))
+    blocks = int(re.search(r"KERNEL\(\d+, (\d+)\)", source.text)[1])
+    cubin = compile_cubin(source, "sm_80")
+    assert cubin.spilled == 0 and blocks * source.threads * cubin.registers <= 65536
 
 
 SHORT = [
@@ -214,12 +216,13 @@ SHORT = [
 
 
 @pytest.mark.slow
+@in_turns(4)
 @pytest.mark.parametrize("problem, device", SHORT, ids=str)
-def test_words_are_loaded_ahead_where_the_pipeline_says_so_however_few_steps_there_are(problem, device):
+def test_words_are_loaded_ahead_where_the_pipeline_says_so_however_few_steps_there_are(problem, device, turn):
     """With fewer steps than stages all tiles are filled before the first step. A step alone is no loop."""
     of_warps = by_passes(problem, device)
     assert any(pipeline_of(s).steps < pipeline_of(s).depth for s in of_warps)
-    assert_ahead_where_the_pipeline_says_so(of_warps)
+    assert_ahead_where_the_pipeline_says_so(of_warps[turn::4])
 
 
 @pytest.mark.slow
@@ -248,12 +251,12 @@ def assert_ahead_where_the_pipeline_says_so(schemes):
 @needs_nvrtc
 @pytest.mark.parametrize("dtype", ["f16", "tf32"])
 @pytest.mark.parametrize("k", [17, 64, 96])
-def test_rings_of_more_stages_than_steps_compile_without_spills(dtype, k):
+@pytest.mark.parametrize("unrolled", [(2, 4, 4), (4, 4, 2), (4, 8, 4)], ids=str)
+def test_rings_of_more_stages_than_steps_compile_without_spills(dtype, k, unrolled):
     problem = matmul(m=65, n=33, k=k, dtype=dtype)
-    for unrolled in ((2, 4, 4), (4, 4, 2), (4, 8, 4)):
-        sources = [emit_scheme(product_scheme(problem, unrolled=unrolled, depth=depth)) for depth in (3, 6)]
-        for source in {_below_comment(source.text): source for source in sources}.values():
-            assert compile_cubin(source, "sm_80").spilled == 0, source.scheme.text
+    sources = [emit_scheme(product_scheme(problem, unrolled=unrolled, depth=depth)) for depth in (3, 6)]
+    for source in {_below_comment(source.text): source for source in sources}.values():
+        assert compile_cubin(source, "sm_80").spilled == 0, source.scheme.text
 
 
 def _below_comment(text):

@@ -85,6 +85,7 @@ def tma_candidates(problem, device=H200):
 
 
 @pytest.mark.slow
+@in_turns(3)
 @pytest.mark.parametrize(
     "problem",
     [
@@ -94,8 +95,8 @@ def tma_candidates(problem, device=H200):
     ],
     ids=str,
 )
-def test_a_sample_of_the_space_is_exact(problem):
-    for scheme in tma_candidates(problem)[::9]:
+def test_a_sample_of_the_space_is_exact(problem, turn):
+    for scheme in tma_candidates(problem)[9 * turn :: 3 * 9]:
         check_on_twin(scheme)
 
 
@@ -144,7 +145,7 @@ def test_tf32_takes_twice_the_time_of_16_bits_and_a_turning_copy_little():
 
 
 @pytest.mark.slow
-@in_turns(6)
+@in_turns(12)
 @needs_nvrtc
 @pytest.mark.parametrize(
     "problem",
@@ -160,16 +161,16 @@ def test_tf32_takes_twice_the_time_of_16_bits_and_a_turning_copy_little():
     ids=str,
 )
 def test_tma_schedules_compile_without_spills_and_stay_asynchronous(problem, turn):
-    for scheme in tma_candidates(problem)[4 * turn :: 6 * 4]:
+    for scheme in tma_candidates(problem)[4 * turn :: 12 * 4]:
         check_compiles(scheme, "H200")
 
 
 @pytest.mark.slow
-@in_turns(6)
+@in_turns(12)
 @needs_nvrtc
 def test_no_tma_schedule_spills_for_rows_that_its_threads_store(turn):
     """Each of them: what a thread needs beside its sums to store odd rows has spilled some, not those of a sample."""
-    schemes = tma_candidates(product(m=1001, n=999, k=2039, transpose_a=True, transpose_b=False))[turn::6]
+    schemes = tma_candidates(product(m=1001, n=999, k=2039, transpose_a=True, transpose_b=False))[turn::12]
     with ThreadPoolExecutor(host().cores) as pool:
         assert [why for why in pool.map(lambda scheme: fault(scheme, "H200"), schemes) if why] == []
 

@@ -59,21 +59,21 @@ def one_of_each_tile(kind) -> list:
 
 @pytest.mark.slow
 @needs_nvrtc
-@in_turns(6)
+@in_turns(12)
 @pytest.mark.parametrize("kind", [kind for kind in LARGE if kind[1] != "f16"], ids="-".join)
 def test_schedules_compile_without_spills(kind, turn, lasting_cache):
     """One of every tile in registers, which decides on spills; the soak test compiles every schedule for every
-    architecture. `make test` takes every sixth tile.
+    architecture. `make test` takes every twelfth tile.
 
     Seconds where no kernel's text has changed.
     """
     lasting_cache("-".join(kind))
-    check_schedules(one_of_each_tile(kind)[turn::6])
+    check_schedules(one_of_each_tile(kind)[turn::12])
 
 
 @pytest.mark.slow
 @needs_nvrtc
-@in_turns(6)
+@in_turns(12)
 @pytest.mark.parametrize("operator", ["matmul", "conv2d"])
 def test_f16_takes_the_registers_of_bf16(operator, turn, lasting_cache):
     """So the schedules of bf16 answer for those of f16, all of which took the same when all were compared.
@@ -89,7 +89,7 @@ def test_f16_takes_the_registers_of_bf16(operator, turn, lasting_cache):
         scheme.text: scheme for device in DEVICES.values() for scheme in candidates(LARGE[operator, "f16"], device)
     }
     every = 1 if operator == "matmul" else 3
-    some = one_of_each_tile((operator, "bf16"))[every * turn :: every * 6]  # the test above compiles them
+    some = one_of_each_tile((operator, "bf16"))[every * turn :: every * 12]  # the test above compiles them
     for scheme, device in some:
         both = map(emit_scheme, (as_f16[scheme.text], scheme))
         one, other = (compile_cubin(source, DEVICES[device].architecture) for source in both)
