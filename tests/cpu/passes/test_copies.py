@@ -58,6 +58,7 @@ def test_kernels_that_copy_x_compute_the_definition(seed):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(cores=None)
 @pytest.mark.parametrize("cores", ["", "@core"])
 def test_a_kernel_copies_an_x_that_does_not_begin_with_a_line(cores):
     problem = conv2d(c=32, h=2, w=4, k=16, r=3, s=3, padding=(1, 0), dtype="bf16", output_dtype="f32")

@@ -43,6 +43,7 @@ def test_tiles_prefetch_the_next_panel_of_their_product():
     assert prefetched(problem, text) == [*narrow, *(f"512*n + 48*k + {at}" for at in (24576, 24592, 24608))]
 
 
+@pytest.mark.exhaustive(seed=lambda seed: seed % 4)
 @pytest.mark.parametrize("seed", range(12))
 def test_every_line_behind_the_first_product_is_prefetched(seed):
     """The lines of W lie in the order in which products read them, so all but those of the first are prefetched."""

@@ -69,6 +69,8 @@ def test_long_vectors_read_long_runs_as_they_are():
     assert "sum rows" not in forms_of(COLUMNS, isa=AVX512F, x=(64, 1024))
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     "text, shape",
