@@ -79,7 +79,7 @@ def pytest_configure(config):
     if config.option.soak is not None:
         settings.load_profile("soak")
     if config.option.sample or config.option.fast:
-        sampled.ONE_OF = 4
+        sampled.ONE_OF = 8
     _probe_once()
 
 

@@ -37,6 +37,7 @@ from tests.support.running.hostile import (
     doctored_store,
 )
 from tests.support.running.own_cache import shared_object
+from tests.support.sampled import part_of
 from tiling.machine import Timing
 from tiling.operators import conv2d
 from tiling.scheme.specifiers import SchemeError
@@ -49,10 +50,11 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", TEXTS)
 def test_a_text_is_read_or_refused_in_a_sentence(kind):
     texts, check = TEXTS[kind]
-    given(text=texts)(settings(max_examples=300)(lambda text: check(text)))()
+    given(text=texts)(settings(max_examples=part_of(300))(lambda text: check(text)))()
     check("c=" + "9" * 5000)
 
 
@@ -163,8 +165,9 @@ def doctored(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_doctored_record_is_valid_or_ignored(doctored):
-    given(DOCTORED)(settings(max_examples=50)(lambda values: check_records(doctored, values)))()
+    given(DOCTORED)(settings(max_examples=part_of(50))(lambda values: check_records(doctored, values)))()
 
 
 @pytest.mark.parametrize(

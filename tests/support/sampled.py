@@ -20,7 +20,12 @@ ONE_OF = 1
 
 def examples(most: int, **options: Any) -> Callable[[Any], Any]:
     """Marks a test of hypothesis as exhaustive: it draws so many examples, and a part of them where a sample is run."""
-    return lambda test: pytest.mark.exhaustive(settings(max_examples=-(-most // ONE_OF), **options)(test))
+    return lambda test: pytest.mark.exhaustive(settings(max_examples=part_of(most), **options)(test))
+
+
+def part_of(most: int) -> int:
+    """How many of so many examples this run draws."""
+    return -(-most // ONE_OF)
 
 
 def in_turns(many: int) -> Callable[[Any], Any]:

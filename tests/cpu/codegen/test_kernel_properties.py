@@ -87,7 +87,7 @@ def test_schemes_of_the_search_are_exact_beside_guard_pages(worker, random):
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
+@examples(100)
 @given(RANDOM)
 def test_any_generated_scheme_covers_each_point_once(random):
     isa = isa_named(random.choice(list(EVERY_ISA)))

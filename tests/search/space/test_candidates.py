@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import prod
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from microkernels.scores.catalog import Catalog
@@ -266,7 +266,7 @@ def test_any_problem_has_a_candidate(problem, threads, target):
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@examples(25, deadline=None)
 @given(problems(), st.integers(0, 99))
 def test_random_schemes_are_valid(problem, seed):
     found = random_schemes(problem, MACHINE, CATALOG, 5, seed)

@@ -1,10 +1,11 @@
 """The text forms of a problem: every form that is read, every text that is refused, and the printed form."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from search.tuner.dtypes import typed
+from tests.support.sampled import examples
 from tests.support.search.strategies import problems
 from tiling.epilogue import fused
 from tiling.operators import conv2d, matmul
@@ -169,7 +170,7 @@ def test_a_layout_beside_the_text():
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(problems(), st.integers(1, 3), st.integers(1, 2))
 def test_canonical_of_any_problem_parses_back(problem, stride, dilation):
     read = parse_matmul_shape if problem.op == "matmul" else parse_shape

@@ -8,11 +8,12 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.loops.histories import history
 from tests.support.loops.indices import combined
+from tests.support.sampled import examples
 from tiling.loops.index import Index, applied, constant, variable
 from tiling.loops.interpreter import interpret
 from tiling.loops.interpreter.scope import Scope
@@ -192,7 +193,7 @@ conditions = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
+@examples(100)
 @given(
     at=st.permutations([ROW, COLUMN, DEEP]).map(lambda free: (free[0], free[1])) | st.tuples(places, places),
     value=values | st.builds(lambda c, v, o: Choose(tuple(c), v, o), conditions, values, values),

@@ -8,10 +8,11 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.loops.histories import history
+from tests.support.sampled import examples
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import LANE, Index, applied, constant, variable
 from tiling.loops.interpreter import interpret, workers
@@ -262,7 +263,7 @@ blocks = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(bodies=st.lists(blocks, min_size=1, max_size=3), stop=st.sampled_from([constant(2), T % 4]), also=st.booleans())
 def test_any_loop(bodies, stop, also):
     both_ways(threads(each(*bodies, stop=stop)), also=also)

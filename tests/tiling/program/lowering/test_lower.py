@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cpu.reference.programs import evaluate, rounded
@@ -47,7 +47,7 @@ def check(seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
+@examples(100)
 @given(st.integers(0, 2**32))
 def test_loops_give_the_definition(seed):
     check(seed)
