@@ -9,7 +9,8 @@ clash with the file's own.
 
 from __future__ import annotations
 
-from cpu.codegen.vector_functions import NAMES, ZEROS, definitions
+from cpu.codegen.indices import words_of
+from cpu.codegen.vector_functions import BASE, NAMES, ZEROS, definitions
 from microkernels.tile.isa_row import Isa
 from tiling.problem import Problem
 from tiling.text.numbers import shortest
@@ -35,8 +36,10 @@ def epilogue_text(epilogue: Epilogue, isa: Isa) -> str:
     vectors = ["y", *(f"e_{array.name}" for array in epilogue.arrays), *["zero"] * zero]
     parameters = ", ".join(f"{isa.vector_type} {name}" for name in vectors)
     called = {f"{operation}_of" for operation in epilogue.operations} & NAMES
-    lines = [_ABOUT.format(text=epilogue), definitions(called | ({ZEROS} if zero else set()), isa), ""]
-    lines += [f"static inline {isa.vector_type} epilogue({parameters})", "{", f"    return {_c(epilogue.value)};", "}"]
+    text = _c(epilogue.value)
+    called |= (words_of([text]) & BASE) | ({ZEROS} if zero else set())
+    lines = [_ABOUT.format(text=epilogue), *[definitions(called, isa), ""] * bool(called)]
+    lines += [f"static inline {isa.vector_type} epilogue({parameters})", "{", f"    return {text};", "}"]
     return "\n".join(lines)
 
 

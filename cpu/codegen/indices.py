@@ -5,11 +5,13 @@ Strides have names, X_h for the axis h of X, so an address reads as the element 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from tiling.loops.buffer import Buffer
 from tiling.loops.c_text import number
 from tiling.loops.index import Index
 from tiling.loops.kernel import Kernel
-from tiling.loops.rewrite import places
 from tiling.loops.walk import named_buffers
 
 _IN_MEMORY = ("global", "own")
@@ -33,24 +35,23 @@ def stepped(index: Index, buffer: Buffer, axis: int) -> str:
     return f"({text}) * {stride}" if " + " in text or " - " in text else f"{text} * {stride}"
 
 
-def strides(kernel: Kernel) -> list[tuple[str, int]]:
-    """(name, elements) of every stride that addresses may name."""
-    named = _named(kernel).values()
-    return [(_stride(b, axis), stride) for b in named for axis, stride in enumerate(b.strides)]
+def strides(kernel: Kernel, lines: Iterable[str]) -> list[tuple[str, int]]:
+    """(name, elements) of every stride that lines of the kernel's C name."""
+    named, words = _named(kernel).values(), words_of(lines)
+    found = [(_stride(b, axis), stride) for b in named for axis, stride in enumerate(b.strides)]
+    return [(name, stride) for name, stride in found if name in words]
 
 
-def local_strides(kernel: Kernel) -> list[str]:
-    """The declaration of the strides that addresses of a kernel name, for loops in a function of their own."""
-    named = _named(kernel)
-    # A compiler warns of a local that nobody uses.
-    used = dict.fromkeys(
-        (_stride(named[place.buffer], axis), named[place.buffer].strides[axis])
-        for place in places(kernel.body)
-        if place.buffer in named
-        for axis, index in enumerate(place.at)
-        if index != Index(())
-    )
-    return [f"const long {', '.join(f'{name} = {elements}' for name, elements in used)};"] if used else []
+def local_strides(kernel: Kernel, lines: Iterable[str]) -> list[str]:
+    """The declaration of the strides that lines of a kernel's C name, for loops in a function of their own."""
+    named = [f"{name} = {elements}" for name, elements in strides(kernel, lines)]
+    return [f"const long {', '.join(named)};"] if named else []
+
+
+def words_of(lines: Iterable[str]) -> frozenset[str]:
+    """The names in lines of C, without comments: a compiler warns of what is defined and stands nowhere else."""
+    code = (line for line in lines if not line.lstrip().startswith("/*"))
+    return frozenset(re.findall(r"[A-Za-z_]\w*", "\n".join(code)))
 
 
 def _named(kernel: Kernel) -> dict[str, Buffer]:

@@ -10,7 +10,7 @@ from cpu.codegen.definitions import definitions
 from cpu.codegen.epilogue import compares_with_zero
 from cpu.codegen.indices import strides
 from cpu.codegen.masks import mask_names
-from cpu.codegen.print import PrintedFunction, Printer
+from cpu.codegen.print import PrintedFunction, Printer, lines_of
 from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import product_forms
 from microkernels.tile.isa_row import Isa
@@ -75,10 +75,11 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> PrintedKer
     masks = mask_names(kernel, problem.extents[problem.vector_dim] % isa.lanes)
     types = types_of(kernel, isa.word, _overlapping(problem, copy, facts))
     printer = Printer(kernel, types, isa.vector_type, masks)
+    functions, body = printer.functions(), printer.body()
     return PrintedKernel(
-        functions=printer.functions(),
-        body=printer.body(),
-        axes=strides(kernel),
+        functions=functions,
+        body=body,
+        axes=strides(kernel, lines_of(functions, body)),
         definitions=definitions(kernel, facts, stored_by(scheme, problem), masks),
         panel=any(buffer.memory == "own" for buffer in buffers(kernel)),
         scratch=kernel.scratch,

@@ -16,4 +16,5 @@ def pack_lines(scheme: Scheme, facts: ProductFacts) -> list[str]:
     or (K,N).
     """
     *_, (_, loops) = packing_forms(facts, weight_groups_of(scheme))
-    return [*local_strides(loops), *Printer(loops, types_of(loops)).body()]
+    body = Printer(loops, types_of(loops)).body()
+    return [*local_strides(loops, body), *body]

@@ -289,6 +289,11 @@ class Printer:
         return " + ".join(f"{step} * sizeof *{buffer}" for step in self.steps(Address(buffer, at), arrays)) or "0"
 
 
+def lines_of(functions: Iterable[PrintedFunction], body: Iterable[str]) -> list[str]:
+    """The lines of functions and of a kernel's own body."""
+    return [*(line for function in functions for line in function.body), *body]
+
+
 def indented(lines: Iterable[str]) -> list[str]:
     """The lines, indented by one level."""
     return [f"    {line}" for line in lines]

@@ -19,10 +19,14 @@ from cpu.codegen.function_texts import TEXTS
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.isa_row import Isa
 
-_ALWAYS = """\
-typedef int bits __attribute__((vector_size($BYTES)));
-static inline $V constant(float value) { return constant[value]; }
-static inline $V choose(bits lanes, $V a, $V b) { return ($V)((lanes & (bits)a) | (~lanes & (bits)b)); }"""
+# What other texts call. Text beside these functions may call them too.
+_BASE = {
+    "bits": "typedef int bits __attribute__((vector_size($BYTES)));",
+    "constant": "static inline $V constant(float value) { return constant[value]; }",
+    "choose": (
+        "static inline $V choose(bits lanes, $V a, $V b) { return ($V)((lanes & (bits)a) | (~lanes & (bits)b)); }"
+    ),
+}
 
 # For instruction sets with an instruction that multiplies by a power of two, and one that looks numbers up. The texts
 # for others are below.
@@ -175,6 +179,7 @@ static inline $V kept_of($V v, $V found)
 }
 
 NAMES = frozenset(TEXTS)
+BASE = frozenset(_BASE)
 ZEROS = "zeros"  # the vector of zeros, which functions that clamp at zero compare with
 
 _FIELDS = {  # the fields of each form that texts use, in order
@@ -191,15 +196,15 @@ _FORM = re.compile(rf"\b({'|'.join(_FIELDS)})\[([^\[\]]*)\]")
 
 
 def definitions(names: Iterable[str], isa: Isa) -> str:
-    """The text of these functions, by their C names, and of all that they call."""
-    texts = _texts(isa)
+    """The text of these functions, by their C names, and of all that they call. Some compilers warn of others."""
+    texts = {name: _written(text, isa) for name, text in _texts(isa).items()}
     needed, waiting = set[str](), list(names)
     while waiting:
         name = waiting.pop()
         if name not in needed:
             needed.add(name)
             waiting += [called for called in re.findall(r"\w+", _COMMENT.sub("", texts[name])) if called in texts]
-    return "\n".join(_written(text, isa) for text in (_ALWAYS, *(texts[name] for name in texts if name in needed)))
+    return "\n".join(texts[name] for name in texts if name in needed)
 
 
 def _texts(isa: Isa) -> dict[str, str]:
@@ -207,7 +212,7 @@ def _texts(isa: Isa) -> dict[str, str]:
     by_table = _BY_TABLE if isa.scale else _BY_EXPONENT if isa.once else {}  # before those that call them
     by_mask = _BY_MASK if isa.no_number else {}
     by_once = _BY_ONCE if isa.once else {}
-    return by_table | by_mask | TEXTS | by_table | by_mask | by_once
+    return _BASE | by_table | by_mask | TEXTS | by_table | by_mask | by_once
 
 
 def _written(text: str, isa: Isa) -> str:

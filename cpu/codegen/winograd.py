@@ -18,7 +18,7 @@ from cpu.codegen.frame.operands import operands
 from cpu.codegen.frame.remarks import about_run
 from cpu.codegen.indices import strides
 from cpu.codegen.inside import facts_of
-from cpu.codegen.print import Printer
+from cpu.codegen.print import Printer, lines_of
 from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import winograd_forms, winograd_packing_forms
 from microkernels.tile.isa_row import Isa
@@ -72,13 +72,14 @@ def frame_fields(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> tup
     packer = Printer(weights, types_of(weights), "double", attribute=isa.any_cpu)
     epilogue = [epilogue_text(problem.epilogue, isa)] if problem.epilogue else []
     buffers_of = [f"{b.name}: {_BUFFERS[b.name]}" for b in buffers(kernel) if b.memory == "own"]
+    functions, body, packers, packing = printer.functions(), printer.body(), packer.functions(), packer.body()
     scratch, arrays = kernel.scratch.bytes(threads).offset, bool(problem.epilogue_arrays)
     fields = {
         "loops": _loops(winograd),
         "operands": [*operands(problem), _PACKED.format(products=alpha * alpha)],
         "preamble": ["#include <stdio.h>", "#include <stdlib.h>"],
         "about_strides": _STRIDES,
-        "strides": strides(kernel) + strides(weights),
+        "strides": strides(kernel, lines_of(functions, body)) + strides(weights, lines_of(packers, packing)),
         "definitions": [
             *_tails(isa, c, k),
             *of_statements(kernel),
@@ -86,11 +87,11 @@ def frame_fields(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> tup
             *of_cursors(kernel),
             _about(winograd),
         ],
-        "functions": printer.functions(),
+        "functions": functions,
         "about_run": about_run(threads, scratch, arrays, [], _TASKS.format(buffers="\n *     ".join(buffers_of))),
-        "body": printer.body(),
-        "packers": packer.functions(),
-        "pack": _packing(winograd, symbol, weights.scratch.shared.offset, packer.body()),
+        "body": body,
+        "packers": packers,
+        "pack": _packing(winograd, symbol, weights.scratch.shared.offset, packing),
     }
     return fields, kernel.scratch
 

@@ -15,7 +15,7 @@ from hashlib import sha256
 from math import prod
 from pathlib import Path
 
-from cpu.runtime.compiler.toolchain import BASE_FLAGS, GCC_FLAGS
+from cpu.runtime.compiler.toolchain import BASE_FLAGS, GCC_ALONE, GCC_FLAGS
 from cpu.runtime.frames import frames
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.taken_names import is_taken
@@ -96,7 +96,7 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) 
         "elements": [prod(array.shape) for array in (*inputs, *outputs)],
         "values": [_VALUES.get(array.dtype, "i % 2") for array in inputs],
         "stored": [f" (bits of {a.dtype})" if ELEMENTS[a.dtype].named else "" for a in (*inputs, *outputs)],
-        "files": [(kernel.symbol, " ".join(kernel.flags)) for kernel in called],
+        "files": [(kernel.symbol, _flags(kernel, alone=False), _flags(kernel, alone=True)) for kernel in called],
         "flags": " ".join(flag for flag in BASE_FLAGS if flag not in _SAID_BY_THE_MAKEFILE),
         "gcc_flags": " ".join(GCC_FLAGS),
     }
@@ -163,6 +163,11 @@ def _words() -> frozenset[str]:
 _FILES = ("model.c", "model.h", "example.c", "Makefile")
 # The Makefile has the first in CFLAGS, which whoever builds may set, and the second where it links.
 _SAID_BY_THE_MAKEFILE = ("-O2", "-shared")
+
+
+def _flags(kernel: Kernel, alone: bool) -> str:
+    """The flags of a kernel's text that gcc alone has, or the others."""
+    return " ".join(flag for flag in kernel.flags if (flag in GCC_ALONE) == alone)
 
 
 def _declarations(kernel: Kernel) -> list[str]:

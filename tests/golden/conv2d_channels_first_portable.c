@@ -25,18 +25,19 @@
  *     E_s: s[n, h] of 2 x 6
  *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
-/* A vector of the compiler: four floats, on any CPU. `vec_at` is one at any address. */
+/* A vector of the compiler: four floats, on any CPU. `vec_at` is one at any address. Not every kernel calls all
+ * of these functions. */
 typedef float vec __attribute__((vector_size(16)));
 typedef float vec_at __attribute__((vector_size(16), aligned(4), may_alias));
-static inline vec spread(float value) { return (vec){value, value, value, value}; }
-static inline vec load_lanes(const float *p, int lanes)
+static inline __attribute__((unused)) vec spread(float value) { return (vec){value, value, value, value}; }
+static inline __attribute__((unused)) vec load_lanes(const float *p, int lanes)
 {
     vec v = {0, 0, 0, 0};
     for (int lane = 0; lane < lanes; ++lane)
         v[lane] = p[lane];
     return v;
 }
-static inline void store_lanes(float *p, vec v, int lanes)
+static inline __attribute__((unused)) void store_lanes(float *p, vec v, int lanes)
 {
     for (int lane = 0; lane < lanes; ++lane)
         p[lane] = v[lane];
@@ -71,7 +72,6 @@ static const long STEP_s_h = 1;
  * A NaN gives a NaN. Errors are in units in the last place (ulp) of the result. An exponential below about e^-87 counts
  * as 0, by which a result may be off by 2^-119 besides. */
 typedef int bits __attribute__((vector_size(16)));
-static inline vec constant(float value) { return spread(value); }
 static inline vec choose(bits lanes, vec a, vec b) { return (vec)((lanes & (bits)a) | (~lanes & (bits)b)); }
 /* Volatile, so a tile reads zero once, when its sums are done. gcc would keep a bound that it knows in a register
  * through the inner loops, and spill an accumulator for it: above all zero, with which it also clears accumulators. */

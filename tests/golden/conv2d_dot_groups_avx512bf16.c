@@ -37,15 +37,12 @@ static inline __m512i line_of_bf16(__m512 a, __m512 b) { return (__m512i)_mm512_
 /* Elements (words of X) between neighbours along each axis: X_h is along h of X. W has none: tiles read it packed, in
  * the order of the loops. */
 static const long input_row = 5;
-static const long input_number = 1;
-static const long Y_n = 888;
 static const long Y_h = 222;
 static const long Y_w = 37;
 static const long Y_k = 1;
 static const long STEP_b_k = 1;
 static const long x_copy_row = 6;
 static const long x_copy_number = 1;
-static const long X_n = 72;
 static const long X_h = 18;
 static const long X_w = 3;
 static const long X_c = 1;
@@ -64,9 +61,6 @@ static const long X_c = 1;
  *
  * A NaN gives a NaN. Errors are in units in the last place (ulp) of the result. An exponential below about e^-87 counts
  * as 0, by which a result may be off by 2^-119 besides. */
-typedef int bits __attribute__((vector_size(64)));
-static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
-static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
 /* Volatile, so a tile reads zero once, when its sums are done. gcc would keep a bound that it knows in a register
  * through the inner loops, and spill an accumulator for it: above all zero, with which it also clears accumulators. */
 static const volatile __m512 zeros = {0};

@@ -28,11 +28,9 @@
 
 /* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
  * order of the loops. */
-static const long X_n = 245;
 static const long X_h = 35;
 static const long X_w = 5;
 static const long X_c = 1;
-static const long Y_n = 1813;
 static const long Y_h = 259;
 static const long Y_w = 37;
 static const long Y_k = 1;
@@ -55,7 +53,6 @@ static const int tail_lanes[8] = {-1, -1, -1, -1, -1, 0, 0, 0};
  * as 0, by which a result may be off by 2^-119 besides. */
 typedef int bits __attribute__((vector_size(32)));
 static inline __m256 constant(float value) { return _mm256_set1_ps(value); }
-static inline __m256 choose(bits lanes, __m256 a, __m256 b) { return (__m256)((lanes & (bits)a) | (~lanes & (bits)b)); }
 
 /* 2 * 2^r with |r| <= 1/2: a polynomial, fitted minimax to a relative error of 2^-28. */
 static inline __m256 twice_exp2_of(__m256 r)

@@ -27,16 +27,13 @@
 
 /* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
  * order of the loops. */
-static const long X_n = 1944;
 static const long X_h = 216;
 static const long X_w = 24;
 static const long X_c = 1;
-static const long Y_n = 800;
 static const long Y_h = 160;
 static const long Y_w = 32;
 static const long Y_k = 1;
 static const long STEP_b_k = 1;
-static const long STEP_z_n = 800;
 static const long STEP_z_h = 160;
 static const long STEP_z_w = 32;
 static const long STEP_z_k = 1;

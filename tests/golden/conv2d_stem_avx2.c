@@ -25,11 +25,9 @@
 
 /* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
  * order of the loops. */
-static const long X_n = 1200;
 static const long X_h = 60;
 static const long X_w = 3;
 static const long X_c = 1;
-static const long Y_n = 1600;
 static const long Y_h = 160;
 static const long Y_w = 16;
 static const long Y_k = 1;

@@ -28,11 +28,9 @@
 
 /* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
  * order of the loops. */
-static const long X_n = 1152;
 static const long X_h = 96;
 static const long X_w = 8;
 static const long X_c = 1;
-static const long Y_n = 6912;
 static const long Y_h = 576;
 static const long Y_w = 48;
 static const long Y_k = 1;

@@ -81,13 +81,9 @@ static __attribute__((target("no-avx"))) int tiles_given(void)
 static const long X_n = 1600;
 static const long X_h = 320;
 static const long X_w = 64;
-static const long X_c = 1;
 static const long Y_n = 400;
 static const long Y_w = 16;
-static const long Y_k = 1;
-static const long PANEL_c = 384;
 static const long PANEL_w = 16;
-static const long PANEL_word = 1;
 
 /* Tiles go over all points of an image, w, as if it were one row. The first 5 of each
  * 6 points are pixels of Y, on 5 lines. */

@@ -26,11 +26,9 @@
 
 /* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
  * order of the loops. */
-static const long X_n = 288;
 static const long X_h = 96;
 static const long X_w = 8;
 static const long X_c = 1;
-static const long Y_n = 576;
 static const long Y_h = 192;
 static const long Y_w = 16;
 static const long Y_k = 1;

@@ -25,11 +25,9 @@
 
 /* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
  * order of the loops. */
-static const long X_n = 672;
 static const long X_h = 224;
 static const long X_w = 16;
 static const long X_c = 1;
-static const long Y_n = 1344;
 static const long Y_h = 448;
 static const long Y_w = 32;
 static const long Y_k = 1;

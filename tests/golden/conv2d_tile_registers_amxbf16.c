@@ -83,12 +83,9 @@ static inline __m512i line_of_bf16(__m512 a, __m512 b) { return (__m512i)_mm512_
 
 /* Elements (words of X) between neighbours along each axis: X_h is along h of X. W has none: tiles read it packed, in
  * the order of the loops. */
-static const long X_n = 2560;
 static const long X_h = 640;
 static const long X_w = 32;
 static const long X_c = 16;
-static const long X_word = 1;
-static const long Y_n = 3200;
 static const long Y_h = 800;
 static const long Y_w = 40;
 static const long Y_k = 1;
@@ -106,9 +103,6 @@ static const struct shapes SHAPES_1 = {1, 0, {0}, {64, 64, 64, 64, 64}, {10, 10,
  *
  * A NaN gives a NaN. Errors are in units in the last place (ulp) of the result. An exponential below about e^-87 counts
  * as 0, by which a result may be off by 2^-119 besides. */
-typedef int bits __attribute__((vector_size(64)));
-static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
-static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
 /* Volatile, so a tile reads zero once, when its sums are done. gcc would keep a bound that it knows in a register
  * through the inner loops, and spill an accumulator for it: above all zero, with which it also clears accumulators. */
 static const volatile __m512 zeros = {0};

@@ -50,11 +50,9 @@ static inline __m512i line_of_u8(__m512 a, __m512 b, __m512 c, __m512 d)
 
 /* Elements between neighbours along each axis: X_h is along the axis h of X. W has none: tiles read it packed, in the
  * order of the loops. */
-static const long X_n = 740;
 static const long X_h = 185;
 static const long X_w = 37;
 static const long X_c = 1;
-static const long Y_n = 740;
 static const long Y_h = 185;
 static const long Y_w = 37;
 static const long Y_c = 1;
@@ -68,9 +66,7 @@ static const long STEP_b_c = 1;
  *
  * A NaN gives a NaN. Errors are in units in the last place (ulp) of the result. An exponential below about e^-87 counts
  * as 0, by which a result may be off by 2^-119 besides. */
-typedef int bits __attribute__((vector_size(64)));
 static inline __m512 constant(float value) { return _mm512_set1_ps(value); }
-static inline __m512 choose(bits lanes, __m512 a, __m512 b) { return (__m512)((lanes & (bits)a) | (~lanes & (bits)b)); }
 
 static inline __m512 epilogue(__m512 y, __m512 e_b)
 {

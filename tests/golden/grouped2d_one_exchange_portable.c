@@ -21,18 +21,19 @@
  *     Y: y[n, h, w, k] of 2 x 9 x 8 x 44
  *     W is packed: the scheme's panels, one after the other, with reduction points in the order of its loops.
  */
-/* A vector of the compiler: four floats, on any CPU. `vec_at` is one at any address. */
+/* A vector of the compiler: four floats, on any CPU. `vec_at` is one at any address. Not every kernel calls all
+ * of these functions. */
 typedef float vec __attribute__((vector_size(16)));
 typedef float vec_at __attribute__((vector_size(16), aligned(4), may_alias));
-static inline vec spread(float value) { return (vec){value, value, value, value}; }
-static inline vec load_lanes(const float *p, int lanes)
+static inline __attribute__((unused)) vec spread(float value) { return (vec){value, value, value, value}; }
+static inline __attribute__((unused)) vec load_lanes(const float *p, int lanes)
 {
     vec v = {0, 0, 0, 0};
     for (int lane = 0; lane < lanes; ++lane)
         v[lane] = p[lane];
     return v;
 }
-static inline void store_lanes(float *p, vec v, int lanes)
+static inline __attribute__((unused)) void store_lanes(float *p, vec v, int lanes)
 {
     for (int lane = 0; lane < lanes; ++lane)
         p[lane] = v[lane];

@@ -73,9 +73,6 @@ static const int tail_lanes[8] = {-1, -1, -1, 0, 0, 0, 0, 0};
  *
  * A NaN gives a NaN. Errors are in units in the last place (ulp) of the result. An exponential below about e^-87 counts
  * as 0, by which a result may be off by 2^-119 besides. */
-typedef int bits __attribute__((vector_size(32)));
-static inline __m256 constant(float value) { return _mm256_set1_ps(value); }
-static inline __m256 choose(bits lanes, __m256 a, __m256 b) { return (__m256)((lanes & (bits)a) | (~lanes & (bits)b)); }
 /* Volatile, so a tile reads zero once, when its sums are done. gcc would keep a bound that it knows in a register
  * through the inner loops, and spill an accumulator for it: above all zero, with which it also clears accumulators. */
 static const volatile __m256 zeros = {0};

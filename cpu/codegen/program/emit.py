@@ -18,6 +18,7 @@ from cpu.codegen.frame.call import OR_OUTSIDE, Call, Gives, call_text
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.frame.header import about_extents
 from cpu.codegen.frame.remarks import about_scratch, about_team
+from cpu.codegen.indices import words_of
 from cpu.codegen.program.names import with_c_names
 from cpu.codegen.program.needed import definitions_of
 from cpu.codegen.program.print import FIRST, ProgramPrinter
@@ -28,6 +29,7 @@ from cpu.runtime.version import VERSION
 from microkernels.tile.isa import isa_named
 from microkernels.tile.isa_row import Isa
 from microkernels.tile.lanes import lanes_definition
+from tiling.loops.c_text import number
 from tiling.loops.index import Index, applied, constant
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Define, For, Invoke, Mask
@@ -36,11 +38,11 @@ from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
 from tiling.program.infer import Sized
 
-# Arithmetic of whole numbers wraps around, as in NumPy. If-conversion is off: gcc 12 turns a loop that tests each
-# element before it reads it into a blend that reads all elements, also beyond the end of an array.
+# Arithmetic of whole numbers wraps around, as in NumPy. Why gcc converts no loop: `GCC_ALONE` of the toolchain.
 FLAGS = ("-fwrapv", "-fno-tree-loop-if-convert", "-Wno-psabi")
 
 _STRIDES = "/* Elements between neighbours along each axis but the last. */"
+_FUNCTIONS = "/* Functions of vectors of {} lanes. */"
 _NOTE = """\
 
 /* An index that was read from an array lies outside another array. */
@@ -100,6 +102,8 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
     types = types_of(last)
     printer = ProgramPrinter(last, types, isa.vector_type, masks=masks)
     body = printer.lines(last.body, {name: name for name in printer.buffers})
+    strides = printer.strides(body)
+    called = definitions.shared | (words_of([*definitions.lines, *body]) & vector_functions.BASE)
     parameters = tuple(f"{types.pointers[b.name]}restrict {b.name}" for b in last.arrays)
     numbers = tuple(last.numbers)
     reports = any(invoke.instruction == OUTSIDE for invoke in _invokes(last))
@@ -112,15 +116,17 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
         arrays=[f"{b.name}: {b.dtype}[{', '.join(map(str, b.sizes))}]" for b in last.arrays],
         about_extents=about_extents("this", numbers),
         loops=_loops_of(plain),
-        functions=vector_functions.definitions(definitions.shared, isa),
+        functions=_behind_a_blank(
+            [_FUNCTIONS.format(isa.lanes), vector_functions.definitions(called, isa)] if called else []
+        ),
         definitions=[*_behind_a_blank(definitions.lines), *[_NOTE] * reports],
         masks=[line for lines in _mask_definitions(taken, isa, masks) for line in lines],
-        strides=_stride_lines(printer),
+        strides=_stride_lines(strides),
         symbol=symbol,
         about_run=[*about_team(workers), *about_scratch(scratch), f"/* Returns 0{OR_OUTSIDE * reports}. */"],
         run_parameters=", ".join(call.run_parameters) or "void",
         body=[
-            *printer.local_strides(),
+            *[f"const long {name} = {number(stride)};" for name, stride in strides if not stride.is_constant],
             *["int outside = 0;"] * reports,
             *body,
             f"return {'outside' if reports else '0'};",
@@ -133,9 +139,9 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
     return ProgramSource(symbol, text, calling, isa.name, workers, parameters, most, numbers, own, reports)
 
 
-def _stride_lines(printer: ProgramPrinter) -> list[str]:
-    """The definitions of the strides that addresses use by name."""
-    found = [f"static const long {name} = {elements};" for name, elements in printer.strides()]
+def _stride_lines(strides: Sequence[tuple[str, Index]]) -> list[str]:
+    """The definitions of the strides that are always the same."""
+    found = [f"static const long {name} = {number(stride)};" for name, stride in strides if stride.is_constant]
     return _behind_a_blank([_STRIDES, *found]) if found else []
 
 

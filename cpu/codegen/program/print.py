@@ -8,12 +8,12 @@ A buffer in registers is a vector with its name. `[each]` is one of its lanes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from cpu.codegen.indices import in_scratch
+from cpu.codegen.indices import in_scratch, words_of
 from cpu.codegen.print import Printer
 from cpu.codegen.program.functions import BEFORE, COMPARED, INFIX, c_name, comparison, vector_type
 from cpu.passes.program.lanes.instructions import literal
@@ -133,19 +133,12 @@ class ProgramPrinter(Printer):
             terms.append(text)
         return terms
 
-    def strides(self) -> list[tuple[str, str]]:
-        """(name, elements) of the strides that addresses name, and that are always the same."""
-        return [(name, number(stride)) for name, stride in self._strides() if stride.is_constant]
-
-    def local_strides(self) -> list[str]:
-        """The lines that name the strides of this call."""
-        moving = ((name, stride) for name, stride in self._strides() if not stride.is_constant)
-        return [f"const long {name} = {number(stride)};" for name, stride in moving]
-
-    def _strides(self) -> list[tuple[str, Index]]:
+    def strides(self, lines: Sequence[str]) -> list[tuple[str, Index]]:
+        """(name, elements) of every stride that these lines name. Those of runtime extents differ from call to call."""
+        words = words_of(lines)
         arrays = [buffer for buffer in self.buffers.values() if buffer.memory != "registers"]
         named = ((stride_name(b, axis), stride) for b in arrays for axis, stride in zip(b.axes, b.steps))
-        return [(name, stride) for name, stride in named if stride != constant(1)]
+        return [(name, stride) for name, stride in named if stride != constant(1) and name in words]
 
 
 def stride_name(buffer: Buffer, axis: str) -> str:

@@ -41,6 +41,10 @@ BASE_FLAGS = ("-O2", "-shared", "-fPIC", "-std=gnu11", "-fno-math-errno", "-ffp-
 # -fno-code-hoisting: with it gcc 12 loads what all kinds of a tile read before it knows which kind comes, and has no
 #   registers left for that (docs/decisions/033: of 58 depthwise and grouped kernels, 285 vectors stored for 114).
 GCC_FLAGS = ("-fno-predictive-commoning", "-fno-code-hoisting")
+# Flags of single texts that gcc alone has. For others they are left out.
+# -fno-tree-loop-if-convert: with it gcc 12 turns a loop that tests each element before it reads it into a blend that
+#   reads all elements, also beyond the end of an array. clang does not.
+GCC_ALONE = frozenset({*GCC_FLAGS, "-fno-tree-loop-if-convert"})
 # Most kernels call no library. The linker takes 8 ms for one alone, and 20 ms where it reads libc and libm and what
 # programs begin with (binutils 2.40 on a Zen 3). libgcc knows the CPU. What is missing is an error: then all are read.
 _ALONE = ("-nostdlib", "-lgcc", "-Wl,--no-undefined")
@@ -176,7 +180,8 @@ def _checked(compiler: Compiler, flags: tuple[str, ...], openmp: bool) -> tuple[
     forbidden = _FORBIDDEN.intersection(flags)
     if forbidden:
         raise ValueError(f"the flag {min(forbidden)} must not be used: name each ISA flag instead")
-    return *compiler.flags, *flags, *(("-fopenmp",) if openmp and compiler.openmp else ())
+    taken = flags if compiler.kind == "gcc" else tuple(flag for flag in flags if flag not in GCC_ALONE)
+    return *compiler.flags, *taken, *(("-fopenmp",) if openmp and compiler.openmp else ())
 
 
 @functools.cache

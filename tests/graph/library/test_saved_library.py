@@ -13,11 +13,12 @@ from onnx.reference import ReferenceEvaluator
 
 import cpu.passes.program.bind_tasks as bind_tasks
 import cpu.passes.program.place_rows as place_rows
+from cpu.runtime.compiler.toolchain import find_compiler
 from graph import CompiledModel, compile_model
 from search.evaluator.cpu.backend import cpu_backend
 from tests.support.kernels.sanitizers import FLAGS, without_sanitizers
 from tests.support.models.onnx_models import attention_network, whole
-from tests.support.models.saved import COUNTING, built, ran
+from tests.support.models.saved import COUNTING, SECONDS, built, ran
 
 ALLOCATORS = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign", "free", "mmap"}
 X = whole(0, 1, 8, 12, 12)
@@ -74,6 +75,21 @@ def test_the_library_refers_to_no_function_that_allocates(network, tmp_path):
     listed = subprocess.run(["nm", "-D", "--undefined-only", "net.so"], cwd=tmp_path, capture_output=True, text=True)
     names = {line.split()[-1].partition("@")[0] for line in listed.stdout.splitlines()}
     assert listed.returncode == 0 and names and not names & ALLOCATORS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_all_that_is_defined_is_used(network, tmp_path, monkeypatch, compiler):
+    """No flag allows what nothing uses."""
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    monkeypatch.setenv("CC", compiler)
+    if threads_of(network) > 1 and not find_compiler().openmp:
+        pytest.skip(f"{compiler} has no OpenMP here")
+    network.save(tmp_path)
+    made = ["make", "-s", "-j2", f"CC={compiler}", "CFLAGS=-O2 -Wall -Wextra -Werror"]
+    ended = subprocess.run(made, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS)
+    assert ended.returncode == 0 and not ended.stderr, ended.stderr[:4000]
 
 
 @pytest.mark.slow

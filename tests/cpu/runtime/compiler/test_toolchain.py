@@ -181,3 +181,12 @@ def test_a_full_folder_for_temporary_files_is_no_missing_openmp(monkeypatch, tmp
         _ = compiler.openmp
     assert raised.type is ToolchainError, "the source is not at fault"
     assert compiler.openmp, "asked once more, where there is room"
+
+
+def test_flags_that_gcc_alone_has_are_given_to_gcc_alone(tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr(toolchain, "_compile", lambda *parts: given.append(parts[3]))
+    for kind in ("gcc", "clang"):
+        compiler = replace(find_compiler(), kind=kind)
+        compile_shared(compiler, ANSWER, tmp_path / "x.so", ("-fwrapv", "-fno-tree-loop-if-convert"))
+        assert "-fwrapv" in given[-1] and ("-fno-tree-loop-if-convert" in given[-1]) == (kind == "gcc")

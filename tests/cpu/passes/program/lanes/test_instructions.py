@@ -35,7 +35,7 @@ USED = 3  # lanes of a tail
 def compiled(definitions: Definitions, *texts: str) -> ctypes.CDLL:
     isa = definitions.isa
     heads = [isa.prologue, "#include <stdint.h>", "#include <math.h>"]
-    heads += [vector_functions.definitions(definitions.shared, isa), *definitions.lines]
+    heads += [vector_functions.definitions(definitions.shared | vector_functions.BASE, isa), *definitions.lines]
     return load("\n".join([*heads, *texts]) + "\n", (*isa.compiler_flags, "-Wno-psabi"), ctypes.CDLL)
 
 
