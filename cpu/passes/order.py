@@ -38,6 +38,7 @@ from cpu.passes.program.bound_windows import bound_windows
 from cpu.passes.program.interleave_rows import interleave_rows
 from cpu.passes.program.jam_rows import jam_rows
 from cpu.passes.program.jam_vectors import jam_vectors
+from cpu.passes.program.join_products import join_products
 from cpu.passes.program.lanes.braid_rows import braid_rows
 from cpu.passes.program.lanes.claim_lines import claim_lines
 from cpu.passes.program.lanes.keep_nan import keep_nan
@@ -282,6 +283,11 @@ PROGRAM: tuple[Pass[ProgramFacts], ...] = (
         lambda facts: facts.isa.registers <= 16,
     ),
     Pass("repeat steps", lambda kernel, facts: repeat_steps(kernel), lambda facts: facts.isa.lanes < LONG_VECTOR),
+    Pass(
+        "join products",
+        lambda kernel, facts: join_products(kernel, facts.isa.registers),
+        lambda facts: facts.isa.lanes < LONG_VECTOR,
+    ),
     Pass("place rows", lambda kernel, facts: place_rows(kernel)),
     Pass("store columns", lambda kernel, facts: store_columns(kernel, facts.isa.lanes)),
     Pass("braid rows", lambda kernel, facts: braid_rows(kernel, facts.isa.lanes)),

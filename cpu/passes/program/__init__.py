@@ -15,5 +15,6 @@ Read in this order:
     bound_loops      ends loops where their results are no longer needed
     bound_windows    the middle of images without tests for their edges
     repeat_steps     several steps of a product in an iteration
+    join_products    a row computed beside the product that reads it
     place_rows       where the arrays of a worker lie
 """

@@ -38,7 +38,7 @@ def _body(body: Body) -> Body:
 
 def _loop(loop: For) -> For:
     """A loop that does nothing but multiply is written out, in part if it is long; else the loops inside may be."""
-    if loop.kind != "serial" or not all(map(_is_product, loop.body)):
+    if loop.kind != "serial" or not all(map(adds_product, loop.body)):
         return replace(loop, body=_body(loop.body))
     if loop.limit is not None or not (loop.start.is_constant and loop.stop.is_constant):
         return loop
@@ -48,11 +48,11 @@ def _loop(loop: For) -> For:
     return replace(loop, together=STEPS) if products >= LEAST_PRODUCTS and steps >= 2 * STEPS else loop
 
 
-def _is_product(statement: Statement) -> bool:
+def adds_product(statement: Statement) -> bool:
     """Whether a statement adds a vector of products to a sum."""
     match statement:
         case Block(body=(inner,)):
-            return _is_product(inner)
+            return adds_product(inner)
         case For(kind="vector", body=(Store(name, _, Apply("add", (Load(total), Apply("mul", _)))),)):
             return name == total
     return False

@@ -63,9 +63,9 @@ def _partner(found: list[Statement], loop: For, outermost: bool) -> int | None:
         apart = outermost or any(_has_loop(each) for each in (before, loop))
         alike = alike and not (apart and independent(before) != independent(loop))
         between = tuple(found[place + 1 :])
-        if alike and _independent((before,), between) and _same_places(before, loop):
+        if alike and may_swap((before,), between) and _same_places(before, loop):
             return place
-        if not _independent((before,), (loop,)):
+        if not may_swap((before,), (loop,)):
             return None  # nothing before it may come after it
     return None
 
@@ -74,7 +74,7 @@ def _has_loop(loop: For) -> bool:
     return any(isinstance(statement, For) for statement in walk(loop.body))
 
 
-def _independent(first: Body, then: Body) -> bool:
+def may_swap(first: Body, then: Body) -> bool:
     """Whether two blocks may be swapped: neither writes what the other one touches."""
     one, other = _writes(first), _writes(then)
     return one.isdisjoint(_touches(then)) and other.isdisjoint(_touches(first))

@@ -167,6 +167,7 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
     "pack columns": ("y[i,j] = sum[c] q[i,c] * k[j,c]", {"q": (512, 64), "k": (512, 64)}, 1),
     "jam rows": ("y[i,j] = sum[c] q[i,c] * k[c,j]", {"q": (512, 64), "k": (64, 512)}, 1),
     "repeat steps": ("y[i,j] = sum[c] q[i,c] * k[c,j]", {"q": (512, 64), "k": (64, 512)}, 1),
+    "join products": ("e[j] = exp(x[j]); y[c] = sum[j] e[j] * v[j,c]", {"x": (512,), "v": (512, 64)}, 1),
     "claim lines": (
         "m[i] = max[j] x[i,j]; d[i] = sum[j] exp(x[i,j] - m[i]); y[i,j] = x[i,j] - m[i] - d[i]",
         {"x": (32, 50256)},
@@ -210,9 +211,9 @@ PROGRAMS: dict[str, tuple[str, dict, int]] = {
     "begin registers": ("y[i] = sum[j] x[i,j]", {"x": (8, 96)}, 1),
     "vectors": ("y[i,j] = x[i,j] * g[i]", {"x": (8, 96), "g": (8,)}, 1),
 }
-# Only AVX2 takes "keep nan", and AVX-512 takes no pass of long rows, of sums of rows or of repeated steps. The first
-# one's example has 8 lanes.
-OF_AVX2 = ("bound windows", "sum rows", "skew rows", "prefetch next rows", "repeat steps", "keep nan")
+# Only AVX2 takes "keep nan", and AVX-512 takes no pass of long rows, of sums of rows, of repeated steps or of joined
+# products. The first one's example has 8 lanes.
+OF_AVX2 = ("bound windows", "sum rows", "skew rows", "prefetch next rows", "repeat steps", "join products", "keep nan")
 
 
 def program_example(name: str) -> dict[str, Kernel]:

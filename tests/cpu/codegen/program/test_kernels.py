@@ -291,6 +291,7 @@ def test_an_index_that_lies_outside_is_an_error_whatever_was_fused(text, shapes)
         ("y[i,j] = sum[k] x[i,k] * w[j,k]", {}, {"x": (70, 21), "w": (45, 21)}),
         ("x: bf16; y: f16; y[i,j] = x[i,j] + x[i,j+1]", {"i": 3, "j": 20}, {"x": (3, 21)}),
         (ATTENTION, {}, {"q": (2, 35, 5), "k": (2, 300, 5), "v": (2, 300, 5)}),
+        (ATTENTION, {}, {"q": (2, 1, 64), "k": (2, 512, 64), "v": (2, 512, 64)}),
         ("y[j] = sum[i] x[i,j]", {}, {"x": (27, 1005)}),
     ],
 )
