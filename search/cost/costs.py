@@ -34,6 +34,10 @@ class Costs:
     # A step of a tile that has no more sums than FMAs in flight, of which each waits for the one before. A ranking sees
     # none of it. On a Zen 3 such tiles take 2 to 4 % longer in a calm minute, 12 % in others (docs/decisions/069).
     slack: float = 0.25
+    # A vector of packed weights that a tile of short vectors takes from L2, besides what its score has seen. On a Zen 3
+    # whose neighbours compute, tiles of 4 rows and 3 vectors take 4 to 7 % longer than those of 6 rows and 2 vectors.
+    # In calm minutes both take as long. So this decides between near ties alone (docs/decisions/016).
+    from_l2: float = 0.02
     # The share of every part but the slowest that shows in the time (no unit).
     exposed: float = 0.1
     # The same share between matrix instructions. Each of their loads waits for 16 lines. Fitted to 728 schemes of 19

@@ -9,6 +9,7 @@ from microkernels.tile.microkernel import Microkernel
 from microkernels.tile.transpose import blocks, transposition
 from search.cost.costs import Costs
 from tiling.arrays.access import access_of
+from tiling.loops.lowering.prefetch.limits import LONG_VECTOR
 from tiling.machine import Machine
 from tiling.problem import Problem
 from tiling.rewrite.copies.panels import visits_of_panel
@@ -50,6 +51,7 @@ class TileSeconds:
         control = steps * max(0.0, costs.step - kernel.fmas / costs.pipes / 2)
         if not self.access.lanewise and not self.access.by_matrix and kernel.accumulators <= costs.pipes * costs.drain:
             control += steps * costs.slack
+        control += self._from_l2(kernel, steps) * costs.from_l2
         if self.access.by_matrix:
             outputs += costs.matrix + costs.through * kernel.accumulators
             outputs += costs.lone * kernel.accumulators if kernel.vectors == 1 else 0
@@ -73,6 +75,14 @@ class TileSeconds:
         visits = visits_of_panel(scheme, self.threads)
         each = (costs.split * two + costs.pack) / visits if visits else costs.split * two
         return steps * points * kernel.vectors * each * self.cycle
+
+    def _from_l2(self, kernel: Microkernel, steps: float) -> float:
+        """How many short vectors of packed weights come from L2 in one visit: all, where L1 does not hold them."""
+        lanes, access = self.machine.lanes, self.access
+        if access.lanewise or access.by_matrix or access.weights_broadcast or lanes >= LONG_VECTOR:
+            return 0.0
+        vectors = steps * prod(count for _, count in kernel.unrolled) * kernel.vectors
+        return vectors if vectors * lanes * access.bytes_of(access.packed) > self.machine.caches[0].bytes else 0.0
 
     def _stored(self, kernel: Microkernel) -> tuple[int, float]:
         """Shuffles and touched lines that bring a tile's accumulators to memory.

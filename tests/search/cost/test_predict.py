@@ -14,7 +14,7 @@ from search.cost.predict import overlapped, predict, seconds_of
 from search.space.explain import reason
 from search.space.space import Candidate
 from tests.support.search.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
-from tiling.operators import conv2d, in_layout
+from tiling.operators import conv2d, in_layout, matmul
 from tiling.rewrite.copies.plan import ALIGNED, SIDES, plan_copy
 from tiling.rewrite.dot_groups import in_dot_groups, matrix_dot_group, scheme_in_dot_groups
 from tiling.text.notation import parse
@@ -52,6 +52,23 @@ def test_weights_from_l2_show_in_the_score_alone():
     for found, other in zip((stays, passes), others):
         assert found.seconds == pytest.approx(found.compute + found.overhead + COSTS.exposed * other)
     assert passes.seconds < stays.seconds
+
+
+def test_short_vectors_of_weights_from_l2_cost_a_little():
+    """Tiles of 4 x 3 sums take three of them for 12 FMAs, those of 6 x 2 two. Panels of 128 terms stay in L1."""
+    machine = replace(MACHINE, isa="avx2", lanes=8, registers=16)
+    texts = ["T(n,4) T(m,15) S(c) T(k,{}) U(m,4) U(n,3) V(n,8)", "T(n,6) T(m,10) S(c) T(k,{}) U(m,6) U(n,2) V(n,8)"]
+    for k, (three, two) in ((128, (0, 0)), (1024, (4 * 15 * 3, 6 * 10 * 2))):
+        problem = matmul(m=60, n=96, k=k)
+        for text, vectors in zip(texts, (three, two)):
+            free, priced = (
+                predict(parse(problem, text.format(k)), machine, lambda kernel: 0.9, costs=costs).overhead
+                for costs in (replace(COSTS, from_l2=0.0), COSTS)
+            )
+            cycles = (priced - free) * machine.peak / (COSTS.pipes * 8 * 2)
+            assert cycles == pytest.approx(COSTS.from_l2 * vectors * k, abs=1e-6)
+    long = parse(matmul(m=60, n=96, k=1024), "T(n,3) T(m,5) S(c) T(k,1024) U(m,12) U(n,2) V(n,16)")
+    assert predict(long, MACHINE, estimate) == predict(long, MACHINE, estimate, costs=replace(COSTS, from_l2=9.0))
 
 
 @pytest.mark.parametrize("movement", [[5.0, 1.0], [9.0, 1.0], [12.0, 1.0], [16.0, 30.0]])

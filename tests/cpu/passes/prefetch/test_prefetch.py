@@ -57,6 +57,25 @@ def test_a_piece_that_would_leave_l2_before_its_turn_is_not_prefetched():
     assert prefetched(8, 8) == [] and prefetched(8, 16) == [("x", 8 * 136 * 128)]
 
 
+@pytest.mark.parametrize(
+    "k, lanes, text, elements",
+    [
+        # Every eight rows take the same two panels of 74 KB: what comes next are the two behind them.
+        (768, 8, "T(n,16) T(m,16) T(n,2) T(m,2) S(c) T(k,768) U(m,4) U(n,3) V(n,8)", [48 * 768]),
+        # Two halves of panels: those that come next do not lie behind one another.
+        (3072, 8, "T(n,16) T(k,2) T(m,16) T(n,2) T(m,2) S(c) T(k,1536) U(m,4) U(n,3) V(n,8)", []),
+        # Every 32 rows take all panels, which L2 does not hold.
+        (3072, 8, "T(m,4) T(k,2) T(n,32) T(m,8) S(c) T(k,1536) U(m,4) U(n,3) V(n,8)", [24 * 1536]),
+        # What cores with vectors of 16 lanes gain by it is not known.
+        (3072, 16, "T(n,8) T(k,2) T(m,16) T(n,2) T(m,2) S(c) T(k,1536) U(m,4) U(n,3) V(n,16)", [48 * 1536]),
+    ],
+)
+def test_weights_that_l2_holds_are_not_prefetched_again(k, lanes, text, elements):
+    (plan,) = plan_prefetches(parse(matmul(m=128, n=768, k=k), text))
+    assert plan.tile.register.lanes == lanes
+    assert [piece.elements for piece in plan.pieces if piece.array == "w"] == elements
+
+
 def test_a_panel_is_aimed_at_by_the_loop_that_goes_to_the_next():
     """Weights change with n, and m stands outside: the next panel is that of n + 4."""
     with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):

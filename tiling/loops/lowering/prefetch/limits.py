@@ -17,6 +17,8 @@ FEW_WEIGHTS, SMALL_X = 1 << 19, 1 << 20
 # The first lines of a larger one would leave L2 before their turn, and drive out what tiles read meanwhile: on a Zen 3
 # with a piece of 544 KB one scheme of yolo9000:Y5 reaches 45 % of the peak, without prefetches 63 (decision 016).
 LARGEST_PIECE, LARGEST_OF_SHORT_VECTORS = 1 << 20, 1 << 18
+# Bytes of weights that tiles of short vectors read again and again from L2, at most: the L2 of most such cores.
+HELD = 1 << 19
 # Lanes of a vector, at least, that tell a core with AVX-512 from others, whose vectors are short.
 LONG_VECTOR = 16
 # Bytes of the largest L1 of a core with AVX-512. `python -m bench.prefetch` on Sapphire Rapids, with and without the

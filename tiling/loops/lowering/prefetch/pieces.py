@@ -42,7 +42,10 @@ def pieces(problem: Problem, tile: Around) -> tuple[Piece, ...]:
 
 
 def _of_weights(problem: Problem, tile: Around) -> Piece | None:
-    """The piece of the innermost loop over weights with loops over rows inside. Packed weights lie in loop order."""
+    """The piece of the innermost loop over weights with loops over rows inside, whose weights L2 does not hold already.
+
+    Packed weights lie in loop order.
+    """
     access = access_of(problem)
     lane, size = access.panel_dim, access.bytes_of(access.packed)
     if problem.extents[lane] * problem.reduction_length * size < limits.FEW_WEIGHTS:
@@ -50,12 +53,31 @@ def _of_weights(problem: Problem, tile: Around) -> Piece | None:
     for place in reversed(range(len(tile.outer))):
         covered = limits.covered_at(problem, tile, place)
         rows = any(covered[d] > tile.register.extents[d] for d in access.sharing_dims)
-        if rows and limits.moves(problem, tile, place, (lane, *problem.reductions)):
+        moves = limits.moves(problem, tile, place, (lane, *problem.reductions))
+        if rows and moves and not _held(problem, tile, place):
             points = prod(covered[d] for d in problem.reductions)
             if covered[lane] > tile.register.extents[lane] and points < problem.reduction_length:
                 return None  # a part of each of several panels
             return _spread(problem, tile, "w", place, covered[lane] * points, size)
     return None
+
+
+def _held(problem: Problem, tile: Around, place: int) -> bool:
+    """Whether L2 holds the weights that the loop at `place` comes to, but for the first time: a loop over rows around
+    it takes them again.
+
+    Prefetched there, the piece behind the last one would drive them out (docs/decisions/016).
+    """
+    access = access_of(problem)
+    if tile.register.lanes >= limits.LONG_VECTOR:
+        return False
+    for around in range(place):
+        covered = limits.covered_at(problem, tile, around)
+        weights = covered[access.panel_dim] * prod(covered[d] for d in problem.reductions)
+        again = limits.moves(problem, tile, around, access.sharing_dims)
+        if again and weights * access.bytes_of(access.packed) <= limits.HELD:
+            return True
+    return False
 
 
 def _of_x(problem: Problem, tile: Around) -> Piece | None:
