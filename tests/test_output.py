@@ -18,6 +18,7 @@ FULL = Path("/dev/full")
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(options=None)
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("options", [["--scheme", SCHEME], ["--scheme", SCHEME, "--json"]])
 def test_a_result_that_cannot_be_written_is_one_sentence(options):

@@ -172,6 +172,7 @@ def test_layers_are_run_with_the_epilogue_asked_for(made_up, monkeypatch, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(error=None, why=lambda why: "failed" in why)
 @pytest.mark.parametrize(
     "error, code, why",
     [

@@ -57,18 +57,19 @@ def fitting(problem, text):
 @pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
+@pytest.mark.parametrize("texts", [EXACT, ROUNDED], ids=["exact", "rounded"])
 @pytest.mark.parametrize("number", range(len(PLACES)))
-def test_exact_on_integers_and_bounded_on_reals(number, isa):
+def test_exact_on_integers_and_bounded_on_reals(number, isa, texts):
     """Split sums, masks, λ, cores and products, each with one epilogue that is exact and one that rounds."""
     problem, scheme = CASES[PLACES[number]]
-    for text in (EXACT[number % len(EXACT)], ROUNDED[number % len(ROUNDED)]):
-        kernel = kernel_of(fused(problem, fitting(problem, text)), scheme, isa)
-        check_exact(kernel)
-        assert (np.max(exact_bound(kernel.problem, *integers(kernel.problem))) == 0) == (text in EXACT)
-        assert kernel.problem.epilogue.keeps_integers == (text in EXACT)
-        inputs = reals(kernel.problem, seed=1)
-        wrong = beyond(kernel(*inputs), reference(kernel.problem, *inputs), error_bound(kernel.problem, *inputs))
-        assert not wrong.any()
+    text = texts[number % len(texts)]
+    kernel = kernel_of(fused(problem, fitting(problem, text)), scheme, isa)
+    check_exact(kernel)
+    assert (np.max(exact_bound(kernel.problem, *integers(kernel.problem))) == 0) == (text in EXACT)
+    assert kernel.problem.epilogue.keeps_integers == (text in EXACT)
+    inputs = reals(kernel.problem, seed=1)
+    wrong = beyond(kernel(*inputs), reference(kernel.problem, *inputs), error_bound(kernel.problem, *inputs))
+    assert not wrong.any()
 
 
 @pytest.mark.slow

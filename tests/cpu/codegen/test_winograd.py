@@ -105,10 +105,13 @@ def test_the_next_weights_are_prefetched_for_winograds_products():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("threads", [2, 3])
-def test_tasks_are_shared_among_threads(threads):
-    for case in (CASES["odd image, primes, batch"], EPILOGUES["bias and residual"]):
-        check_exact(kernel_of(case, "portable", threads))
+@pytest.mark.parametrize(
+    "case", [CASES["odd image, primes, batch"], EPILOGUES["bias and residual"]], ids=["odd", "fused"]
+)
+def test_tasks_are_shared_among_threads(case, threads):
+    check_exact(kernel_of(case, "portable", threads))
 
 
 def test_a_kernel_has_no_more_threads_than_tasks():

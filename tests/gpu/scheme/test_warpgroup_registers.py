@@ -98,10 +98,12 @@ def test_pixels_by_the_copy_engine_take_no_registers_of_those_who_multiply(group
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @needs_nvrtc
 @pytest.mark.parametrize("of", [wgmma_scheme, tma_scheme])
-def test_an_epilogue_compiles_without_spills(of):
+@pytest.mark.parametrize("tile", LARGE, ids=str)
+def test_an_epilogue_compiles_without_spills(of, tile):
     problem = fused(matmul(m=4096, n=4096, k=4096, dtype="bf16"), "relu(y + bias[n]) + z[m,n]")
-    for groups, rows, columns, depth in LARGE:
-        scheme = of(problem, groups=groups, rows=rows, columns=columns, depth=depth)
-        assert compile_cubin(emit_scheme(scheme), "sm_90a").spilled == 0
+    groups, rows, columns, depth = tile
+    scheme = of(problem, groups=groups, rows=rows, columns=columns, depth=depth)
+    assert compile_cubin(emit_scheme(scheme), "sm_90a").spilled == 0

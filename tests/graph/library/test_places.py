@@ -35,6 +35,8 @@ def blocks(*added):
     return model(nodes, {"x": [1, 3, 12, 12]}, ["y"], {**weights, **biases})
 
 
+@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("added, images", [(("a0", "a1"), 2), (("a0", "a0"), 3)])
 def test_a_sum_takes_the_memory_of_a_residual_that_nothing_reads_again(added, images, threads):

@@ -78,6 +78,7 @@ def test_the_library_refers_to_no_function_that_allocates(network, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_all_that_is_defined_is_used(network, tmp_path, monkeypatch, compiler):
     """No flag allows what nothing uses."""
@@ -93,6 +94,7 @@ def test_all_that_is_defined_is_used(network, tmp_path, monkeypatch, compiler):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(network=None)
 def test_a_call_allocates_nothing_and_gives_the_same_bits_again(network, tmp_path):
     program = built(network, tmp_path, ("-Wno-unused-parameter",), f"#define COUNTED\n{COUNTING.read_text()}")
     calls, allocations, peak = ran(program, network, [X], calls=5)
@@ -107,6 +109,7 @@ def test_a_call_allocates_nothing_and_gives_the_same_bits_again(network, tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(network=None)
 def test_nothing_is_undefined_or_outside(network, tmp_path):
     if without_sanitizers():
         pytest.skip(without_sanitizers())

@@ -68,6 +68,7 @@ def small_suite(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(command=None)
 @pytest.mark.parametrize("command", [conv, matmul_command])
 def test_the_command_prints_the_choice_that_a_search_made(command, small_suite, capsys):
     arguments = ["--suite", "small", "--composition", "--isa", "portable", "--json"]

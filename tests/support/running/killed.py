@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[3]
 SHAPE = "c=8,h=10,w=10,k=16,r=3,s=3,pad=1"
 JOBS = 2
 # Seconds of a search whose measurements nobody ends; the longer ones of TUNE are for those that are killed.
-SHORT = ("--budget", "2")
+SHORT = ("--budget", "1")
 RANK = ["-m", "microkernels", "rank", "--isa", "portable", "--quick", "--resume", "--jobs", str(JOBS)]
 TUNE = ["-m", "search.conv", "--isa", "portable", "--shape", SHAPE, "--trials", "8", "--budget", "60", "--json"]
 PATIENCE = 60.0
