@@ -75,6 +75,7 @@ def beside_a_page(array: np.ndarray, place: str) -> np.ndarray:
     return guarded
 
 
+@pytest.mark.exhaustive
 @needs_torch
 @pytest.mark.parametrize("filters", ["kcrs", "krsc"])
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -109,6 +110,7 @@ def fused_on_a_cpu():
     library._destroy()
 
 
+@pytest.mark.exhaustive
 @needs_torch
 @pytest.mark.parametrize("epilogue", EPILOGUES)
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -171,6 +171,7 @@ def test_onednn_lines_are_read():
     assert parse(text) == [0.875e-3]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "name, problem",
     [(name, problem) for name in PEERS for problem in SEARCHED.get(name, PROBLEMS)],
@@ -249,6 +250,7 @@ FUSED = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["onednn", "ort", "openvino"])
 @pytest.mark.parametrize("problem, epilogue", FUSED)
 def test_fused_results_are_exact(name, problem, epilogue):
@@ -262,6 +264,7 @@ def test_fused_results_are_exact(name, problem, epilogue):
     assert np.array_equal(prepared.result(), reference(layer, x, w, *arrays))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["onednn", "ort", "openvino"])
 @pytest.mark.parametrize("added", ["b", "b + z"])
 @pytest.mark.parametrize("activation", ["sigmoid", "tanh", "silu", "hardswish", "gelu", "gelu_tanh"])

@@ -73,6 +73,7 @@ def test_exact_on_integers_and_bounded_on_reals(number, isa, texts):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("place", ["masked last vector", "masked and accumulated", "matrix product"])
 def test_arrays_are_read_to_their_end_and_no_further(worker, place, isa):

@@ -112,6 +112,7 @@ def test_a_kernel_leaves_the_settings_of_others_alone():
 # ---- several callers
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("threads", (1, 2))
 @pytest.mark.parametrize("case", [SPLIT, COPIED, PANELS], ids=["direct", "copied", "panels"])
 def test_one_kernel_from_several_python_threads(case, threads):

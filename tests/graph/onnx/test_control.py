@@ -61,6 +61,7 @@ def branches():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("condition", [True, False])
 def test_a_branch_is_taken_in_c(condition, threads):

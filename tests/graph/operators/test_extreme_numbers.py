@@ -117,6 +117,7 @@ def test_reductions(dtype, long):
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("long", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_log_sum_exp_is_that_of_its_definition(dtype, long):

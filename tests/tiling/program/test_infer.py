@@ -91,6 +91,7 @@ def test_dtypes(text, options, wanted):
     assert wanted.items() <= dtypes(text, {"i": 4}, **options).items()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("left, right", list(product(DTYPES, repeat=2)))
 def test_values_of_two_dtypes_meet_in_one_that_is_no_narrower(left, right):
     met = promoted(left, right)
@@ -99,6 +100,7 @@ def test_values_of_two_dtypes_meet_in_one_that_is_no_narrower(left, right):
     assert (met in FLOATS) == (left in FLOATS or right in FLOATS)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("left, right", list(product((*DTYPES, WHOLE, FRACTION), repeat=2)))
 def test_no_order_decides_where_values_meet(left, right):
     assert promoted(left, right) == promoted(right, left)

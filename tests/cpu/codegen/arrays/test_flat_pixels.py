@@ -25,6 +25,7 @@ from tiling.rewrite.dot_groups import copies, scheme_in_dot_groups
 from tiling.text.notation import parse
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dtype", ISA)
 @pytest.mark.parametrize("case", CASES)
 def test_exact_on_integers_beside_guard_pages(case, dtype, row):

@@ -53,6 +53,7 @@ CASES = {
 SILENT = ("of an image", "of each core", "of one image after the other")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("far", [False, True])
 @pytest.mark.parametrize("dtype", ISA)
 @pytest.mark.parametrize("case", CASES)

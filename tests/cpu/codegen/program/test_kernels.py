@@ -163,6 +163,7 @@ def test_an_image_gets_its_channels_last(isa, threads, channels, width):
     assert braids == (channels <= isa_named(isa).lanes // 2)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ LOCAL = "y[i,j] = sum[r] x[i,j+r-2] else 0"
 ONES = "y[h,w,c] = sum[r,s] x[h+r-1,w+s-1,c] else 1"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "text, shape, extents",
     [

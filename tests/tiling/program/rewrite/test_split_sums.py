@@ -43,6 +43,7 @@ def test_parts_give_the_same(seed):
         same(program, inputs_of(program, random))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["sum", "prod", "max", "min", "mean", "any", "all"])
 @pytest.mark.parametrize("extent", [1, 2, 7, 12])
 @pytest.mark.parametrize("dtype", ["f32", "s32", "bool"])
