@@ -72,7 +72,7 @@ def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> PrintedKer
     facts, copy = facts_of(scheme, isa, stream, threads), copy_of_x(scheme, isa.lanes)
     *_, (_, kernel) = product_forms(facts, copy)
     problem = facts.scheme.problem
-    masks = mask_names(kernel, problem.extents[problem.vector_dim] % isa.lanes)
+    masks = mask_names(kernel, problem.extents[problem.vector_dim] % isa.lanes, isa.numbers is not None)
     types = types_of(kernel, isa.word, _overlapping(problem, copy, facts))
     printer = Printer(kernel, types, isa.vector_type, masks)
     functions, body = printer.functions(), printer.body()

@@ -15,15 +15,20 @@ from tiling.loops.rewrite import instructions_in
 from tiling.loops.walk import bodies, walk
 
 
-def mask_names(kernel: Kernel, tail: int) -> dict[int, str]:
+def mask_names(kernel: Kernel, tail: int, numbers: bool) -> dict[int, str]:
     """The name of each mask that instructions of a kernel take, by its lanes.
 
-    tail: the lanes of the last vector, 0 where it is full. Its mask has a name even where no instruction takes it: the
-    C functions that load numbers may.
+    tail: the lanes of the last vector, 0 where it is full. numbers: x has narrow numbers, so the C functions that load
+    them may take the mask of the last vector.
     """
+    taken = masks_in(kernel) | ({tail} if numbers and tail else set())
+    return {lanes: TAIL if lanes == tail else f"FIRST_{lanes}" for lanes in sorted(taken)}
+
+
+def masks_in(kernel: Kernel) -> set[int]:
+    """The masks that instructions of a kernel take, each by its lanes."""
     invokes = (invoke for body in bodies(kernel) for s in walk(body) for invoke in instructions_in(s))
-    taken = {given.lanes.offset for invoke in invokes for _, given in invoke.operands if isinstance(given, Mask)}
-    return {lanes: f"FIRST_{lanes}" for lanes in sorted(taken)} | ({tail: TAIL} if tail else {})
+    return {given.lanes.offset for invoke in invokes for _, given in invoke.operands if isinstance(given, Mask)}
 
 
 def mask_definitions(isa: Isa, names: Mapping[int, str]) -> tuple[list[str], list[str]]:

@@ -18,6 +18,7 @@ from cpu.codegen.frame.operands import operands
 from cpu.codegen.frame.remarks import about_run
 from cpu.codegen.indices import strides
 from cpu.codegen.inside import facts_of
+from cpu.codegen.masks import masks_in
 from cpu.codegen.print import Printer, lines_of
 from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import winograd_forms, winograd_packing_forms
@@ -81,7 +82,7 @@ def frame_fields(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> tup
         "about_strides": _STRIDES,
         "strides": strides(kernel, lines_of(functions, body)) + strides(weights, lines_of(packers, packing)),
         "definitions": [
-            *_tails(isa, c, k),
+            *_tails(isa, *(lanes if lanes in masks_in(kernel) else 0 for lanes in (c, k))),
             *of_statements(kernel),
             *epilogue,
             *of_cursors(kernel),
@@ -180,7 +181,10 @@ def _loops(winograd: Winograd) -> list[str]:
 
 
 def _tails(isa: Isa, c: int, k: int) -> list[str]:
-    """The definitions of TAIL for the output channels and of C_TAIL for the input channels, where these differ."""
+    """The definitions of TAIL for the output channels and of C_TAIL for the input channels, where these differ.
+
+    c, k: the lanes of their last vectors, 0 where no instruction takes that mask.
+    """
     found = [tail_definition(isa, k)] if k else []
     found += [lanes_definition(isa, "C_TAIL", c, "the last vector of x's channels")] if c not in (0, k) else []
     return found

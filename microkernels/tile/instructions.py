@@ -47,7 +47,7 @@ class Instructions:
     """The vector instructions of an instruction set. Their operands have the names of the forms' fields.
 
     fma_in_place: as `fma`, for an acc that must stay in its register; `fma` itself where the row has no other text.
-    store_tail_apart: as `store_tail`, with a mask that is loaded for it; `store_tail` where the row has no other text.
+    store_lanes: as `store_tail`, with the number of lanes in place of a mask; None where the row has no text for it.
     alone: as `load`, of narrow numbers, each into a lane of its own. gathered: for each count of numbers, the loads,
     whole and masked, of vectors from p_0, p_1 … into the words of lanes. exchange: lane l gets lane l ^ c. arithmetic:
     of two vectors, or of a number and a vector, by the names of functions. functions: what a file's own functions of
@@ -60,7 +60,6 @@ class Instructions:
     load_tail: Instruction
     store: Instruction
     store_tail: Instruction
-    store_tail_apart: Instruction
     stream: Instruction
     stream_fence: Instruction
     broadcast: Instruction
@@ -72,6 +71,7 @@ class Instructions:
     alone: Instruction
     alone_tail: Instruction
     exchange: Instruction
+    store_lanes: Instruction | None = None
     gathered: tuple[tuple[Instruction, Instruction], ...] = ()
     arithmetic: Mapping[str, Instruction] = field(default_factory=dict)
     functions: Mapping[str, Instruction] = field(default_factory=dict)
@@ -103,14 +103,14 @@ def instructions_of(isa: Isa) -> Instructions:
     fma = Instruction("fma", isa.fma.text, lanes(out(Apply(adds, (at("x"), at("w"), at("acc"))))), sums)
     in_place = replace(fma, name="fma_in_place", text="FMA_IN_PLACE({x}, {w}, {acc})", definition=isa.fma_in_place)
     tail = Instruction("store_tail", isa.store_tail, lanes(If((_USED,), (to_memory(),))))
-    apart = replace(tail, text="STORE_MASKED({p}, {lanes}, {v})", definition=isa.store_tail_apart)
+    some = replace(tail, name="store_lanes", text="store_lanes({p}, {v}, {lanes})", definition=isa.store_lanes)
     return Instructions(
         zero=Instruction("zero", literal(isa.zero), lanes(out(Number(0))), sums),
         load=Instruction("load", isa.load, lanes(out(at("p"))), ""),
         load_tail=Instruction("load_tail", isa.load_tail, masked(out(at("p"))), ""),
         store=Instruction("store", isa.store, lanes(to_memory())),
         store_tail=tail,
-        store_tail_apart=replace(apart, name="store_tail_apart") if isa.store_tail_apart else tail,
+        store_lanes=some if isa.store_lanes else None,
         stream=Instruction("stream", isa.stream, lanes(to_memory())),
         stream_fence=Instruction("stream_fence", literal(isa.stream_fence), ()),
         broadcast=Instruction("broadcast", isa.broadcast, lanes(out(at("p", ZERO))), ""),

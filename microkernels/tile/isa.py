@@ -80,10 +80,22 @@ AVX2 = Isa(
     fma_in_place="""\
 /* acc + x * w, in the register of acc. Where all registers are taken, gcc would move sums and spill one. */
 #define FMA_IN_PLACE(x, w, acc) ({ __asm__("vfmadd231ps %2, %1, %0" : "+x"(acc) : "x"(x), "x"(w)); acc; })""",
-    store_tail_apart="""\
-/* Stores the lanes of v that the mask has. The mask is loaded here: kept from before, it takes a sum's register. */
-#define STORE_MASKED(p, mask, v) \\
-    ({ __m256i used = mask; __asm__ volatile("" : "+x"(used)); _mm256_maskstore_ps(p, used, v); })""",
+    store_lanes="""\
+/* Stores the first lanes of v by stores of 4, 2 and 1 lanes. A Zen 3 takes 12 cycles for a masked store. */
+static inline __attribute__((always_inline)) void store_lanes(float *p, __m256 v, int lanes)
+{
+    __m128 rest = _mm256_castps256_ps128(v);
+    if (lanes & 4) {
+        _mm_storeu_ps(p, rest);
+        rest = _mm256_extractf128_ps(v, 1);
+    }
+    if (lanes & 2) {
+        _mm_storel_pi((__m64 *)(p + (lanes & 4)), rest);
+        rest = _mm_movehl_ps(rest, rest);
+    }
+    if (lanes & 1)
+        _mm_store_ss(p + (lanes & 6), rest);
+}""",
 )
 
 PORTABLE = Isa(

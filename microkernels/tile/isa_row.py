@@ -99,8 +99,8 @@ class Isa:
     once: a * b + c, rounded once; empty without an instruction.
     fma_in_place: the definition of a macro FMA_IN_PLACE(x, w, acc), which is `fma` for an acc that the compiler may not
         move; empty where the compiler does not move it anyway.
-    store_tail_apart: the definition of a macro STORE_MASKED(p, lanes, v), which is `store_tail` with a mask that the
-        compiler may not keep in a register from before; empty where masks have registers of their own.
+    store_lanes: the definition of a function store_lanes(p, v, lanes), which stores so many lanes, fewer than all, by
+        plain stores of 4, 2 and 1 lanes. The compiler knows the number. Empty where a masked store takes no longer.
     constant: broadcasts the number `s`. larger, smaller: give b where a or b is NaN.
     no_number: gives v where it is NaN, else `found`; empty where that takes several instructions.
     nan: a NaN of all bits in the lanes where a or b is NaN, else 0; empty where `no_number` takes no longer.
@@ -146,7 +146,7 @@ class Isa:
     lookup: str = ""
     once: str = ""
     fma_in_place: str = ""
-    store_tail_apart: str = ""
+    store_lanes: str = ""
     shuffle: str = "PICK({a}, {b}, {places})"
     dtype: str = "f32"
     word: str = "float"

@@ -63,8 +63,6 @@ static const long STEP_z_w = 1;
 static const long STEP_s_n = 6;
 static const long STEP_s_h = 1;
 
-#define TAIL 3 /* lanes used of the last vector */
-
 /* The epilogue, applied to each vector as it is stored:
  *
  *     y*b[k]+t[k,w]-relu(z[n,k,h,w])*s[n,h]

@@ -125,7 +125,7 @@ def traced(isa: Isa) -> Isa:
         load_tail="trace_load({p}, {lanes})",
         store=store,
         store_tail="trace_store({p}, {lanes})",
-        store_tail_apart="",
+        store_lanes="",
         stream=store,
         stream_fence="(void)0",
         broadcast="trace_load({p}, 1)",

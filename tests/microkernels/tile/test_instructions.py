@@ -51,6 +51,8 @@ def forms(isa):
     found |= {instruction.name: instruction for pair in row.gathered for instruction in pair}
     if isa.numbers is None:
         del found["alone"], found["alone_tail"]
+    if row.store_lanes is None:
+        del found["store_lanes"]
     for function, stores in row.narrow.items():
         found |= {f"{name}_{function}": getattr(stores, name) for name in ("store", "store_tail", "stream", "line")}
     return {name: each for name, each in found.items() if name not in WITHOUT_RESULT}
@@ -73,6 +75,8 @@ def masks(name, lanes):
     """The numbers of lanes to try a masked instruction with, or 0 for one without a mask; the exchanges to try."""
     if name == "exchange":
         return range(1, LARGEST_GROUP[lanes])
+    if name == "store_lanes":
+        return range(1, lanes)  # all lanes are a whole store
     return range(1, lanes + 1) if "tail" in name else (0,)
 
 
@@ -99,12 +103,13 @@ def file_of(isa):
     for used in range(1, isa.lanes + 1):
         lines.append(lanes_definition(isa, f"FIRST_{used}", used, "a vector"))
     lines += own_definitions(isa, False, 1) + exchange_definitions(isa, LARGEST_GROUP[isa.lanes])
-    lines += [isa.fma_in_place, isa.store_tail_apart]
+    lines += [isa.fma_in_place, isa.store_lanes]
     for name, instruction in forms(isa).items():
         memory, _, _ = dtypes(name, isa)
         element = C_TYPES.get(memory, isa.word)
         for used in masks(name, isa.lanes):
-            text = {"p": "p", "s": str(FACTOR.value), "lanes": f"FIRST_{used}", "c": str(used)}
+            lanes = str(used) if name == "store_lanes" else f"FIRST_{used}"
+            text = {"p": "p", "s": str(FACTOR.value), "lanes": lanes, "c": str(used)}
             if name == "alone_tail":
                 lines += ["#undef TAIL", f"#define TAIL FIRST_{used}", f"#define words_at_tail words_at_tail_{used}"]
                 lines += [line.replace("words_at(", f"words_at_{used}(") for line in own_definitions(isa, True, 1)]

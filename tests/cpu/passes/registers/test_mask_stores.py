@@ -1,10 +1,12 @@
-"""The masks of stores are loaded for them."""
+"""Masked stores become plain ones."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.support.loops.passes import around, instructions
+from tiling.loops.index import constant
+from tiling.loops.language import Immediate
 from tiling.loops.rewrite import instructions_in
 from tiling.loops.walk import bodies, walk
 from tiling.operators import conv2d
@@ -14,12 +16,18 @@ BLOCKS_OF_6 = "R(n) T(h,4) T(w,2) R(k) S(y) T(r,3) T(c,8) U(s,3) U(w,6) U(k,2) V
 LAST_OF_4 = conv2d(c=8, h=4, w=12, k=12, r=3, s=3, padding=1)
 
 
+def without_number(invoke):
+    return tuple((name, given) for name, given in invoke.operands if name != "lanes")
+
+
 @pytest.mark.parametrize("problem", [TRANSPOSED, LAST_OF_4], ids=["a transposed block", "the last vector"])
-def test_masks_are_loaded_beside_the_stores(problem):
+def test_lanes_are_stored_by_plain_stores(problem):
     before, after = around("mask stores", problem, BLOCKS_OF_6, isa="avx2")
-    assert not instructions(before, "store_tail_apart") and not instructions(after, "store_tail")
-    moved, kept = instructions(after, "store_tail_apart"), instructions(before, "store_tail")
-    assert [m.operands for m in moved] == [k.operands for k in kept] and kept
+    assert not instructions(before, "store_lanes") and not instructions(after, "store_tail")
+    plain, masked = instructions(after, "store_lanes"), instructions(before, "store_tail")
+    assert [*map(without_number, plain)] == [*map(without_number, masked)] and masked
+    lanes = [dict(m.operands)["lanes"].lanes.offset for m in masked]
+    assert [dict(p.operands)["lanes"] for p in plain] == [Immediate(constant(number)) for number in lanes]
 
 
 def test_all_else_stays():
@@ -36,7 +44,7 @@ def test_all_else_stays():
     assert before == after
 
 
-def test_a_row_whose_masks_have_registers_of_their_own_keeps_its_stores():
+def test_a_row_that_stores_by_masks_as_fast_keeps_them():
     wide = BLOCKS_OF_6.replace("U(k,2) V(k,8)", "V(k,16)")
     before, after = around("mask stores", TRANSPOSED, wide, isa="avx512f")
     assert before == after and instructions(after, "store_tail")
