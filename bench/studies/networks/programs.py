@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
@@ -29,7 +30,7 @@ from bench.report.files import ReportError, check_writable, write
 from bench.report.sections import on_threads
 from bench.run.ending import ending
 from bench.run.journal import alone
-from bench.run.targets.turns import timed
+from bench.run.targets.turns import PAUSE_SECONDS, timed
 from bench.studies.networks import fused_maps, runtime_extents
 from bench.studies.networks.bandwidth import least_seconds
 from cpu.kernel.arguments import aligned
@@ -125,7 +126,11 @@ def turns(*, number: int, threads: int, peers: list[str], rounds: int, turn: flo
     found: dict[str, list[float]] = {who: [] for who in clocks}
     alone_: list[float] = []
     unfused: list[float] = []
+    bounds: list[float] = []
+    read = sum(array.nbytes for array in inputs)
     for _ in range(rounds):
+        time.sleep(PAUSE_SECONDS)
+        bounds.append(least_seconds(read, y.nbytes, threads, turn))
         for who, clock in clocks.items():
             found[who].append(clock())
             if not who:
@@ -133,11 +138,9 @@ def turns(*, number: int, threads: int, peers: list[str], rounds: int, turn: flo
                 if bare:
                     unfused.append(bare.measure([arrays[array.name] for array in bare.inputs], turn).seconds)
     medians = {who: median(times) for who, times in found.items()}
-    read = sum(array.nbytes for array in inputs)
-    least = least_seconds(read, y.nbytes, threads)
     ours, moved = medians.pop(""), read + y.nbytes
     alike = median(unfused) if unfused else 0.0
-    return asdict(Race(work.name, threads, ours, median(alone_), medians, moved, least, alike, missing))
+    return asdict(Race(work.name, threads, ours, median(alone_), medians, moved, median(bounds), alike, missing))
 
 
 def race(number: int, threads: int, peers: Sequence[str]) -> Race:
@@ -190,7 +193,7 @@ def page(results: Sequence[Race], command: str, versions: str) -> str:
         "those of one program in one process, medians. Before each turn there is a pause in which the others' threads "
         "fall asleep, and warm calls. A call is that of a Python user; the kernel alone is timed in "
         "C. GB/s are of the bytes of the arrays that a program takes and gives, beside their share of what the same "
-        "threads read and write of so many bytes again and again. All arrays begin with a "
+        "threads read and write of so many bytes again and again, in the same turns. All arrays begin with a "
         "cache line. `/ bare` is the time of the kernel over that of the same one without what it has fused.",
     ]
     heads = ["program", "call µs", "kernel µs", "GB/s", "% of bandwidth", "/ bare"]
