@@ -56,6 +56,29 @@ def test_loops_that_move_no_weight_are_left_out():
     assert len([s for s in statements(kernel) if isinstance(s, Store)]) == 1
 
 
+@pytest.mark.parametrize(
+    "problem, text, wanted",
+    [
+        (matmul(m=4, n=32, k=32), "T(n,2) T(m,2) S(c) T(k,32) U(m,2) U(n,4) V(n,{v})", ["k_rows", "n", "k"]),
+        (
+            matmul(m=4, n=32, k=32),
+            "T(k,2) T(n,2) T(m,2) S(c) T(k,16) U(m,2) U(n,4) V(n,{v})",
+            ["k_1", "k_rows", "n", "k"],
+        ),
+        (matmul(m=4, n=32, k=30), "T(n,2) T(m,2) S(c) T(k,30) U(m,2) U(n,4) V(n,{v})", ["n", "k"]),  # not in eights
+        (matmul(m=4, n=32, k=8), "T(n,2) T(m,2) S(c) T(k,8) U(m,2) U(n,4) V(n,{v})", ["n", "k"]),  # eight rows in all
+        (matmul(m=4, n=16, k=32), "T(m,2) S(c) T(k,32) U(m,2) U(n,4) V(n,{v})", ["k"]),  # one panel
+        (conv2d(c=32, k=32, h=2, w=2, r=1, s=1), "T(k,2) T(h,2) S(y) T(c,32) U(w,2) U(k,4) V(k,{v})", ["k", "c"]),
+    ],
+)
+def test_rows_of_w_go_to_all_panels(problem, text, wanted):
+    scheme, w = parse(problem, text.format(v=4)), inputs(problem)["W"]
+    loops = [s.name for s in statements(pack_loops(scheme)) if isinstance(s, For)]
+    assert [name for name in loops if name not in ("lane", "n_u", "k_u")] == wanted
+    by_name = forms_by_name(problem, text)
+    np.testing.assert_array_equal(by_loops(scheme, w), packed(by_name[LOWER], by_name[PACKING], w))
+
+
 def test_a_column_that_does_not_exist_is_zeros():
     problem, text = KERNELS[1]
     text = listing(pack_loops(parse(problem, text.format(v=4))))
