@@ -13,11 +13,11 @@ from microkernels.tile.space import quick
 from search.evaluator.cpu.backend import cpu_backend
 from search.tuner import store
 from tests.support.microkernels.made_up_ranking import make_up, visit_once
-from tests.support.running.cluster import cluster
+from tests.support.running.cluster import cluster, needs_distributed
 from tiling.operators import matmul
 from tiling.text.suite import Layer
 
-pytest.importorskip("distributed", reason="needs dask.distributed, the extra [cluster]")
+pytestmark = needs_distributed
 
 
 @pytest.mark.slow

@@ -27,10 +27,10 @@ from search.evaluator.cpu.cluster import ClusterEvaluator
 from search.flow.find import find
 from search.tuner import store
 from tests.support.microkernels.made_up_ranking import visit_once
-from tests.support.running.cluster import cluster, notes
+from tests.support.running.cluster import cluster, needs_distributed, notes
 from tiling.operators import matmul
 
-pytest.importorskip("distributed", reason="needs dask.distributed, the extra [cluster]")
+pytestmark = needs_distributed
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,17 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[3]
 START_SECONDS = 60
+# Not imported to find out: that takes half a second of each process that collects the tests.
+needs_distributed = pytest.mark.skipif(
+    not find_spec("distributed"), reason="needs dask.distributed, the extra [cluster]"
+)
 
 
 @contextmanager
