@@ -169,6 +169,7 @@ def in_child(target, argument) -> tuple[int, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(at_end=None)
 @pytest.mark.parametrize("at_end", (True, False))
 def test_guard_pages_end_who_touches_them(at_end):
     code, last = in_child(overrun, at_end)

@@ -26,10 +26,17 @@ def transposed(bias=True, size=2, stride=2, channels=3, outputs=5, **attributes)
     return model([node], {"x": [2, channels, 4, 6]}, ["y"], constants)
 
 
+def kinds_of(proto):
+    """The attributes of a transposed convolution, its taps, and whether it has a bias."""
+    (node,) = proto.graph.node
+    return {*(each.name for each in node.attribute), proto.graph.initializer[0].dims[-1], node.input[-1]}
+
+
 def products(proto):
     return [step.work for step in fused(read(proto)).steps if isinstance(step.work, Problem)]
 
 
+@pytest.mark.exhaustive(proto=kinds_of)
 @pytest.mark.parametrize(
     "proto",
     [
@@ -45,6 +52,7 @@ def test_windows_that_do_not_meet_are_a_product(proto):
     check(proto)
 
 
+@pytest.mark.exhaustive(proto=kinds_of)
 @pytest.mark.parametrize(
     "proto, count",
     [

@@ -33,6 +33,7 @@ def machine(*caches: CacheLevel) -> Machine:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive(problem=lambda problem: {problem.op, problem.layout})
 @pytest.mark.parametrize("problem", SMALL, ids=str)
 def test_a_traced_kernel_moves_what_the_nest_moves(problem):
     # The other simulator walks the nest and starts cold, so the cache is one that keeps little between two calls; it is
