@@ -79,6 +79,7 @@ REGULAR = (
     "x: f32[i,j]; y[i,j] = x[i,(j-{cut})//3] else 2",  # quotients below zero
     "x: f32[i,j]; y[i] = sum[j] x[i,j-{cut}] else 0",  # a sum with elements outside
     "x: f32[c,i,j]; y[j] = sum[c,i] x[c,i,j]",  # columns that are summed
+    "x: f32[j]; v: f32[j,i]; e[j] = max(x[j], 1) * x[j] - 1; y[i] = sum[j] e[j] * v[j,i]",  # a row and its product
 )
 
 
