@@ -58,10 +58,10 @@ from cpu.passes.program.split_ranges import split_ranges
 from cpu.passes.program.spread_reads import spread_reads
 from cpu.passes.registers.add_in_place import add_in_place
 from cpu.passes.registers.load_zero import load_zero
-from cpu.passes.registers.mask_stores import mask_stores
 from cpu.passes.registers.order_step import order_step
 from cpu.passes.registers.own_registers import own_registers
 from cpu.passes.registers.promote_accumulators import promote_accumulators
+from cpu.passes.registers.store_lanes import store_lanes
 from cpu.passes.registers.unroll_steps import unroll_steps
 from cpu.passes.registers.walk_pointers import walk_pointers
 from cpu.passes.vectors.exchange_lanes import exchange_lanes
@@ -224,7 +224,7 @@ PRODUCT: tuple[ProductPass, ...] = (
         lambda facts: facts.zero,
         beside=True,
     ),
-    ProductPass("mask stores", lambda kernel, facts: mask_stores(kernel, instructions_of(facts.isa))),
+    ProductPass("store lanes", lambda kernel, facts: store_lanes(kernel, instructions_of(facts.isa))),
     ProductPass(
         "stream stores",
         lambda kernel, facts: stream_stores(kernel, instructions_of(facts.isa), facts.isa.lanes),

@@ -10,5 +10,5 @@ Read in this order:
     add_in_place        sums that stay where they are
     own_registers       accumulators that begin with a bias
     load_zero           the zero of an epilogue
-    mask_stores         stores of some lanes
+    store_lanes         stores of some lanes without a mask
 """

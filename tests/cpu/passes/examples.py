@@ -104,7 +104,7 @@ PRODUCTS: dict[str, tuple[Problem, str, str, dict]] = {
         "avx2",
         {},
     ),
-    "mask stores": (
+    "store lanes": (
         conv2d(c=8, h=12, w=12, k=16, r=3, s=3, padding=1, layout="nchw"),
         "R(n) T(h,12) T(w,2) R(k) S(y) T(r,3) T(c,8) U(s,3) U(w,6) U(k,2) V(k,8)",
         "avx2",

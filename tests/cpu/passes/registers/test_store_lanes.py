@@ -22,7 +22,7 @@ def without_number(invoke):
 
 @pytest.mark.parametrize("problem", [TRANSPOSED, LAST_OF_4], ids=["a transposed block", "the last vector"])
 def test_lanes_are_stored_by_plain_stores(problem):
-    before, after = around("mask stores", problem, BLOCKS_OF_6, isa="avx2")
+    before, after = around("store lanes", problem, BLOCKS_OF_6, isa="avx2")
     assert not instructions(before, "store_lanes") and not instructions(after, "store_tail")
     plain, masked = instructions(after, "store_lanes"), instructions(before, "store_tail")
     assert [*map(without_number, plain)] == [*map(without_number, masked)] and masked
@@ -39,12 +39,12 @@ def test_all_else_stays():
             for i in instructions_in(s)
             if "store" not in i.instruction.name
         ]
-        for kernel in around("mask stores", TRANSPOSED, BLOCKS_OF_6, isa="avx2")
+        for kernel in around("store lanes", TRANSPOSED, BLOCKS_OF_6, isa="avx2")
     )
     assert before == after
 
 
 def test_a_row_that_stores_by_masks_as_fast_keeps_them():
     wide = BLOCKS_OF_6.replace("U(k,2) V(k,8)", "V(k,16)")
-    before, after = around("mask stores", TRANSPOSED, wide, isa="avx512f")
+    before, after = around("store lanes", TRANSPOSED, wide, isa="avx512f")
     assert before == after and instructions(after, "store_tail")

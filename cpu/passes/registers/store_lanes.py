@@ -18,7 +18,7 @@ from tiling.loops.language import Body, Do, Immediate, Invoke, Mask, Operand, St
 from tiling.loops.walk import with_statements
 
 
-def mask_stores(kernel: Kernel, instructions: Instructions) -> Kernel:
+def store_lanes(kernel: Kernel, instructions: Instructions) -> Kernel:
     """The kernel without masked stores, where the row has plain ones of fewer lanes."""
     plain = instructions.store_lanes
     if plain is None:
