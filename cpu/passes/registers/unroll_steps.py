@@ -36,6 +36,8 @@ def _body(body: Body) -> Body:
 
 def _loop(loop: For) -> For:
     """The innermost loop over steps written out in part, if it is long enough; else the loops inside are."""
+    if not loop.body:
+        return loop  # of a tile whose taps all lie on padding
     *before, last = loop.body
     if not stands_for(last, is_product):
         return replace(loop, body=_body(loop.body))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cpu.codegen.emit import emit, forms_of
-from microkernels.tile.isa import AVX2, AVX512F, Isa
+from microkernels.tile.isa import AVX2, AVX512F, PORTABLE, Isa
 from tiling.loops.language import For
 from tiling.loops.machines import Advance
 from tiling.loops.walk import walk
@@ -22,6 +22,16 @@ def loops(problem: Problem, text: str, isa: Isa = AVX2) -> list[tuple[str, int, 
     form = dict(forms_of(parse(problem, text), isa)).get("unroll steps")
     function = form.functions[0].body if form else ()
     return [(s.name, s.step, s.together) for s in walk(function) if isinstance(s, For) and s.kind == "serial"]
+
+
+def test_a_tile_whose_taps_all_lie_on_padding_has_loops_without_statements():
+    problem = conv2d(n=3, c=31, h=3, w=3, k=8, r=7, s=4, padding=((2, 3), (1, 6)))
+    tiles = (
+        "T(c,31)@core T(h,2) L(w, 1x5 + 1x1 + 1x1) L(k, 2x1) T(s,1) S(y) T(r,7) T(r,1) T(c,1) T(c,1) T(s,2) U(k,λ) "
+        "U(n,3) U(w,λ) U(s,2) V(k,4)"
+    )
+    form = dict(forms_of(parse(problem, tiles), PORTABLE))["unroll steps"]
+    assert any(isinstance(s, For) and not s.body for function in form.functions for s in walk(function.body))
 
 
 def test_four_steps_stand_together_between_two_advances():
