@@ -54,7 +54,7 @@ def test_a_name_that_no_function_can_have_is_refused(name, tmp_path):
 
 def test_a_name_that_the_c_text_uses_is_refused(tmp_path):
     kernel = kernel_of(PROBLEM, TEXT, "portable")
-    (function,) = set(re.findall(r"^static \w+ (\w+)\(", kernel.source, re.MULTILINE)[:1])
+    (function,) = set(re.findall(r"^static void (\w+)\(", kernel.source, re.MULTILINE)[:1])
     for name in (function, "X"):
         with pytest.raises(ExportError, match=f"name='{name}' stands for something else in the kernel's C text"):
             kernel.save(tmp_path / "saved", name=name)
