@@ -92,6 +92,7 @@ def _facts(text: object) -> dict[str, Any]:
     rates = {key: found.get(key) for key in ("peak_gflops", "memory_stream")}
     for kind in KINDS:
         rates |= {f"{kind} {level}": found[kind].get(level) for level in ("memory", *found["read"])}
+    rates |= {"at": found["at"]} if "at" in found else {}
     for name, rate in rates.items():
         if not is_rate(rate):
             raise RecordError(f"{name}={rate!r:.40} is not a rate")

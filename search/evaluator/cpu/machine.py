@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 from cpu.runtime.machine.host import host, supports
-from cpu.runtime.machine.probe import probe
+from cpu.runtime.machine.neighbours import busy
+from cpu.runtime.machine.probe import best_of, in_doubt, probe
 from microkernels.tile.isa import best_isa, isa_named
 from microkernels.tile.isa_row import Isa
 from search.tuner import store
@@ -11,17 +15,14 @@ from tiling.machine import CacheLevel, Machine
 
 
 def machine_of(isa: Isa, fingerprint: str) -> Machine:
-    """The description of this machine; probed once (about two seconds), then kept in the store.
+    """The description of this machine: probed (about two seconds), then kept in the store.
 
     An instruction set that it does not run has the speeds of the widest one that it runs.
     """
     measured_on = isa_named(isa.ranked)
     if not supports(measured_on.cpu_flags):
         measured_on = best_isa(host().flags)
-    found = store.facts(fingerprint, measured_on.name)
-    if found is None or not {c.name for c in host().caches} <= set(found["read"]):
-        found = probe(measured_on.compiler_flags, measured_on.lanes, host())
-        store.keep_facts(fingerprint, measured_on.name, found)
+    found = _facts(measured_on, fingerprint)
     caches = tuple(
         CacheLevel(c.name, c.bytes, c.line, c.ways, found["read"][c.name], c.shared_by, found["write"][c.name])
         for c in host().caches
@@ -38,3 +39,17 @@ def machine_of(isa: Isa, fingerprint: str) -> Machine:
         memory_write_bandwidth=found["write"]["memory"],
         stream_bandwidth=found["memory_stream"],
     )
+
+
+def _facts(isa: Isa, fingerprint: str) -> dict[str, Any]:
+    """What a probe found. One that was disturbed is repeated in a quiet moment, and the better rates count."""
+    kept = store.facts(fingerprint, isa.name)
+    if kept is not None and not {c.name for c in host().caches} <= set(kept["read"]):
+        kept = None
+    if kept is not None and not (in_doubt(kept, time.time()) and not busy(host().cores)):
+        return kept
+    found = probe(isa.compiler_flags, isa.lanes, host())
+    if kept is not None:
+        found = best_of(kept, found)
+    store.keep_facts(fingerprint, isa.name, found)
+    return found

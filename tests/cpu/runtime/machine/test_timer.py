@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cpu.runtime.machine.host import FALLBACK_CACHES, Cache, host, supports
-from cpu.runtime.machine.probe import buffer_sizes, probe
+from cpu.runtime.machine.probe import STANDING, best_of, buffer_sizes, in_doubt, probe
 from cpu.runtime.machine.timer import peak_gflops, read_bandwidth, stream_bandwidth, time_calls, write_bandwidth
 from tests.support.running.own_cache import shared_object
 
@@ -103,3 +103,26 @@ def test_probe_is_plain_data():
     assert all(list(kind) == ["L1", "L2", "memory"] for kind in kinds)
     rates = [facts["peak_gflops"], facts["memory_stream"], *(rate for kind in kinds for rate in kind.values())]
     assert all(0 < rate < math.inf for rate in rates)
+    assert isinstance(facts["disturbed"], str) and facts["at"] > 0
+
+
+def test_of_two_probes_the_better_rates_count():
+    kinds = {"read": {"L1": 4.0, "memory": 2.0}, "write": {"L1": 3.0, "memory": 1.0}}
+    earlier = {"peak_gflops": 9.0, "memory_stream": 1.0, **kinds, "disturbed": "by others", "at": 5.0}
+    kinds = {"read": {"L1": 3.0, "memory": 8.0}, "write": {"L1": 5.0, "memory": 0.5}}
+    later = {"peak_gflops": 8.0, "memory_stream": 2.0, **kinds, "disturbed": "", "at": 6.0}
+    assert best_of(earlier, later) == {
+        "peak_gflops": 9.0,
+        "memory_stream": 2.0,
+        "read": {"L1": 4.0, "memory": 8.0},
+        "write": {"L1": 5.0, "memory": 1.0},
+        "disturbed": "",
+        "at": 6.0,
+    }
+
+
+def test_a_probe_in_doubt_stands_for_a_while():
+    assert in_doubt({"disturbed": "other programs took 1.0 cores", "at": 100.0}, 101.0 + STANDING)
+    assert not in_doubt({"disturbed": "other programs took 1.0 cores", "at": 100.0}, 99.0 + STANDING)
+    assert not in_doubt({"disturbed": "", "at": 100.0}, 101.0 + STANDING)
+    assert not in_doubt({}, STANDING)
