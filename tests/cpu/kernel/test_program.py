@@ -135,9 +135,16 @@ def test_a_header_says_what_holds_of_its_program_and_no_more(text, shapes, says,
 
 
 @pytest.mark.parametrize("name", ["bits", "choose", "constant", "arrays"])
-def test_a_name_of_the_text_is_no_name_of_the_function(add, name, tmp_path):
+def test_a_name_of_the_text_is_no_name_of_the_function(name, tmp_path):
+    text = "y[i] = where(a[i] < b[i], a[i], 0.5) + abs(b[i])"
+    kernel = build_program(sized(read(text), {}, {"a": (20,), "b": (20,)}), PORTABLE)
     with pytest.raises(ExportError, match="stands for something else"):
-        add.save(tmp_path, name)
+        kernel.save(tmp_path, name)
+
+
+def test_a_name_that_the_text_has_no_use_for_is_a_name_of_the_function(add, tmp_path):
+    add.save(tmp_path, "choose")
+    assert "choose(" in (tmp_path / "choose.h").read_text()
 
 
 def test_an_index_is_computed_in_64_bits():

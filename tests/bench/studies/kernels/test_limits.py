@@ -19,6 +19,7 @@ from tiling.text.notation import parse
 
 PROBLEM = conv2d(c=8, h=6, w=6, k=16, r=1, s=1)
 SCHEME = parse(PROBLEM, "T(h,6) T(w,3) S(y) T(c,8) U(w,2) U(k,4) V(k,4)")
+TWO_IMAGES = parse(conv2d(n=2, c=8, h=6, w=6, k=16, r=1, s=1), f"T(n,2) {SCHEME.text}")
 
 
 def strides(source, array):
@@ -26,7 +27,7 @@ def strides(source, array):
 
 
 def test_variants_change_the_strides_of_one_array():
-    plain = emit(SCHEME, isa_named("portable"))
+    plain = emit(TWO_IMAGES, isa_named("portable"))
     assert strides(plain, "X") == {"n": 288, "h": 48, "w": 8, "c": 1}
     still = limits.still(plain, "X")
     assert strides(still, "X") == {"n": 0, "h": 0, "w": 8, "c": 1} and strides(still, "Y") == strides(plain, "Y")
