@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
+from typing import TypeGuard
 
 from microkernels.tile.instructions import Instructions
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant
 from tiling.loops.kernel import Function, Kernel
-from tiling.loops.language import Address, Body, Do, Immediate, Invoke, Mask, Statement
+from tiling.loops.language import Address, Body, Do, Immediate, Instruction, Invoke, Mask, Statement
 from tiling.loops.walk import walk, with_statements
 
 # f32 of arrays that no cache keeps, and of a page: a first cache finds a set by the place in a page. LINES: of a set.
@@ -30,35 +31,51 @@ LARGE, PAGE, LINES = 32 << 18, 1 << 10, 8
 
 def store_lanes(kernel: Kernel, instructions: Instructions) -> Kernel:
     """The kernel without masked stores, where the row has plain ones of fewer lanes and these take less time."""
+    if instructions.store_lanes is None:
+        return kernel
     large = {buffer.name: buffer for buffer in kernel.arrays if prod(buffer.shape) > LARGE}
-    return replace(kernel, functions=tuple(_plain(f, large, instructions) for f in kernel.functions))
+    stores = _Stores(instructions.store_tail, instructions.store_lanes, large)
+    return replace(kernel, functions=tuple(map(stores.plain, kernel.functions)))
 
 
-def _plain(function: Function, large: Mapping[str, Buffer], instructions: Instructions) -> Function:
-    plain = instructions.store_lanes
-    stores = [s.invoke for s in walk(function.body) if isinstance(s, Do)]
-    masked = [invoke for invoke in stores if invoke.instruction == instructions.store_tail]
-    crowded = _crowded([_place(m)[0] for m in masked], {view: large[a] for view, a in function.views if a in large})
+@dataclass(frozen=True)
+class _Stores:
+    """masked, lanes: the instruction that functions have, and the one that they get. large: arrays no cache keeps."""
 
-    def changed(statement: Statement) -> Body | None:
-        if plain is None or not isinstance(statement, Do) or statement.invoke not in masked:
-            return None
-        _, lanes = _place(statement.invoke)
-        if crowded and lanes.bit_count() > 1:
-            return None
-        number = Immediate(constant(lanes))
-        given = tuple((name, number if name == "lanes" else it) for name, it in statement.invoke.operands)
-        return (Do(Invoke(plain, given)),)
+    masked: Instruction
+    lanes: Instruction
+    large: Mapping[str, Buffer]
 
-    return replace(function, body=with_statements(function.body, changed))
+    def plain(self, function: Function) -> Function:
+        """The function with plain stores."""
+        places = [_place(s.invoke) for s in walk(function.body) if self.is_masked(s)]
+        crowded = _crowded(places, {view: self.large[a] for view, a in function.views if a in self.large})
+
+        def changed(statement: Statement) -> Body | None:
+            if not self.is_masked(statement):
+                return None
+            number = _lanes(statement.invoke)
+            if crowded and number.bit_count() > 1:
+                return None
+            given = {**dict(statement.invoke.operands), "lanes": Immediate(constant(number))}
+            return (Do(Invoke(self.lanes, tuple(given.items()))),)
+
+        return replace(function, body=with_statements(function.body, changed))
+
+    def is_masked(self, statement: Statement) -> TypeGuard[Do]:
+        return isinstance(statement, Do) and statement.invoke.instruction == self.masked
 
 
-def _place(masked: Invoke) -> tuple[Address, int]:
-    """Where a masked store stores, and how many lanes."""
-    operands = dict(masked.operands)
-    place, mask = operands["p"], operands["lanes"]
-    assert isinstance(place, Address) and isinstance(mask, Mask) and mask.lanes.is_constant
-    return place, mask.lanes.offset
+def _place(masked: Invoke) -> Address:
+    place = dict(masked.operands)["p"]
+    assert isinstance(place, Address)
+    return place
+
+
+def _lanes(masked: Invoke) -> int:
+    mask = dict(masked.operands)["lanes"]
+    assert isinstance(mask, Mask) and mask.lanes.is_constant
+    return mask.lanes.offset
 
 
 def _crowded(places: list[Address], large: Mapping[str, Buffer]) -> bool:
