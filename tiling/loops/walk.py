@@ -122,11 +122,6 @@ def buffers_of(kernel: Kernel) -> dict[str, Buffer]:
     return {buffer.name: buffer for buffer in (*kernel.arrays, *own)}
 
 
-def loop_names(kernel: Kernel) -> set[str]:
-    """The names of all loops. A program may call its dims as a pass would call a new loop."""
-    return {s.name for s in walk(kernel.body) if isinstance(s, For)}
-
-
 def free_name(wanted: str, taken: Collection[str]) -> str:
     """A name that none has yet. An epilogue's arrays may be called b_once or z_pair."""
     others = (f"{wanted}_{number}" for number in count(2))

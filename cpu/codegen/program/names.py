@@ -16,7 +16,7 @@ _WORDS = """
 """
 _OURS = frozenset([*_WORDS.split(), "positions", "transposed", "transposed_to", "typeof", "row", "place"])
 _BEGIN = "acc|best|where|at|load|store|broadcast|across|first|quotient|remainder|constant|expm1|power|rest|program"
-_END = f"extent|of|here|lanes|new|tail|supported|block|begin|run|grown|{'|'.join(DTYPES)}"
+_END = f"extent|of|here|lanes|new|tail|supported|block|begin|run|grown|now|part|walked|{'|'.join(DTYPES)}"
 _PATTERN = re.compile(rf"({_BEGIN})_.*|.*_of_.*|.*_({_END})|.*_\w*\d|({'|'.join(DTYPES)})s|[A-Z_][A-Z0-9_]*|_.*")
 
 

@@ -17,7 +17,6 @@ computes while lines are on their way. Each sum has the same terms in the same o
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from cpu.passes.program.repeat_steps import adds_product
@@ -27,7 +26,7 @@ from tiling.loops.index import ZERO, Index, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Block, Body, For, Statement, Store
 from tiling.loops.rewrite import places, substituted
-from tiling.loops.walk import free_name, loop_names, walk, with_blocks
+from tiling.loops.walk import walk, with_blocks
 
 # The share of the registers for the sums of a product; functions between its steps need the others.
 OF_SUMS = 0.5
@@ -35,14 +34,13 @@ OF_SUMS = 0.5
 
 def join_products(kernel: Kernel, registers: int) -> Kernel:
     """The kernel whose products of one row go on while the row is computed. registers: how many vector registers."""
-    return replace(kernel, body=_Joining(loop_names(kernel), int(registers * OF_SUMS)).body(kernel.body))
+    return replace(kernel, body=_Joining(int(registers * OF_SUMS)).body(kernel.body))
 
 
 @dataclass(frozen=True)
 class _Joining:
-    """taken: the names of loops. most: the most sums of a product."""
+    """most: the most sums of a product."""
 
-    taken: Collection[str]
     most: int
 
     def body(self, body: Body) -> Body:
@@ -70,16 +68,19 @@ class _Joining:
         return loops[0] if all(map(adds_product, loops[0].body)) else None
 
     def joined(self, row: For, around: For, product: For) -> For:
-        """The loop of one iteration, in which the product takes each part of the row behind the statements of it."""
-        name = free_name(f"{row.name}_now", self.taken)
+        """The loop of one iteration, in which the product takes each part of the row behind the statements of it.
+
+        The row's loop gets the name of the product's, since the loop around may have its own.
+        """
+        name, here = f"{product.name}_now", variable(product.name)
         steps = replace(
             product,
             name=name,
-            start=variable(row.name),
-            stop=variable(row.name) + row.step,
+            start=here,
+            stop=here + row.step,
             body=substituted(product.body, {product.name: variable(name)}),
         )
-        both = replace(row, body=(*row.body, steps))
+        both = replace(row, name=product.name, body=(*substituted(row.body, {row.name: here}), steps))
         return replace(around, body=tuple(both if s is product else s for s in around.body))
 
 
@@ -99,9 +100,8 @@ def _is_row(row: Statement, product: For) -> bool:
     """Whether a loop computes a row, and a product with the same points reads at each one what is stored there."""
     if not isinstance(row, For) or not _is_plain(row) or (row.start, row.stop) != (product.start, product.stop):
         return False
-    if (row.stop - row.start).offset % row.step or any(
-        isinstance(s, For) and s.kind != "vector" for s in walk(row.body)
-    ):
+    loops = [s for s in walk(row.body) if isinstance(s, For)]
+    if (row.stop - row.start).offset % row.step or any(s.kind != "vector" for s in loops):
         return False
     stored = [place for place in places((row,)) if isinstance(place, Store)]
     needed = [place for place in places((product,)) if place.buffer in {store.buffer for store in stored}]
@@ -110,7 +110,8 @@ def _is_row(row: Statement, product: For) -> bool:
         return False
     if not sums.isdisjoint(place.buffer for place in places((row,))):
         return False
-    return all(_is_part(store.at, row) for store in stored if store.buffer in {place.buffer for place in needed})
+    lanes = max((s.stop.offset for s in loops if s.stop.is_constant), default=1)
+    return all(_is_part(s.at, row, lanes) for s in stored if s.buffer in {place.buffer for place in needed})
 
 
 def _is_plain(loop: For) -> bool:
@@ -118,7 +119,13 @@ def _is_plain(loop: For) -> bool:
     return loop.kind == "serial" and loop.limit is None and loop.start.is_constant and loop.stop.is_constant
 
 
-def _is_part(at: tuple[Index, ...], loop: For) -> bool:
-    """Whether a place of an iteration lies in its own part of a row: that from its variable on to the next step."""
-    (along, *more) = (index.replaced({"lane": ZERO}) - variable(loop.name) for index in at)
-    return not more and along.is_constant and 0 <= along.offset < loop.step
+def _is_part(at: tuple[Index, ...], loop: For, lanes: int) -> bool:
+    """Whether a place of an iteration lies in its own part of a row: that from its variable on to the next step.
+
+    lanes: how many the longest vector has.
+    """
+    (along, *more) = (index - variable(loop.name) for index in at)
+    wide = along.coefficient("lane")
+    begin = along.replaced({"lane": ZERO})
+    last = wide * (lanes - 1)
+    return not more and begin.is_constant and 0 <= begin.offset <= begin.offset + last < loop.step

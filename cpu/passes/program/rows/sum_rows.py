@@ -14,7 +14,7 @@ A CPU reads ahead along a row, not from row to row. Each sum has the same terms 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -25,7 +25,7 @@ from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Apply, Body, For, Load, Number, Operand, Position, Statement, Store, Value
 from tiling.loops.rewrite import parts_of, substituted, with_values
-from tiling.loops.walk import buffers_of, free_name, loop_names, with_blocks
+from tiling.loops.walk import buffers_of, with_blocks
 from tiling.program.dtypes import WIDTH
 
 # Rows at once. By 1, 2, 3, 4, 6 and 8 rows the sums of 49 x 2048 take 0.97, 0.91, 0.85, 0.85, 1.15 and 1.57 of the
@@ -49,7 +49,7 @@ def sum_rows(kernel: Kernel, lanes: int, threads: int) -> Kernel:
 
     lanes: how many a vector has. threads: the most that share the kernel.
     """
-    return replace(kernel, body=_Summing(buffers_of(kernel), loop_names(kernel), lanes, threads).body(kernel.body, ()))
+    return replace(kernel, body=_Summing(buffers_of(kernel), lanes, threads).body(kernel.body, ()))
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,9 @@ class _Columns:
 
 @dataclass(frozen=True)
 class _Summing:
-    """taken: the names of loops. lanes, threads: as in `sum_rows`."""
+    """lanes, threads: as in `sum_rows`."""
 
     buffers: Mapping[str, Buffer]
-    taken: Collection[str]
     lanes: int
     threads: int
 
@@ -87,7 +86,7 @@ class _Summing:
             inside = (*around, statement) if isinstance(statement, For) else around
             columns = _columns(statement, around) if isinstance(statement, For) else None
             if columns and (part := self.part(columns)):
-                found += _by_rows(columns, part, self.taken)
+                found += _by_rows(columns, part)
             else:
                 found.append(with_blocks(statement, partial(self.body, around=inside)))
         return tuple(found)
@@ -157,14 +156,14 @@ def _nest(loop: For) -> tuple[tuple[For, ...], Body]:
             return (loop,), loop.body
 
 
-def _by_rows(columns: _Columns, part: int, taken: Collection[str]) -> Body:
-    """The sums, so many at once, row by row. taken: the names of loops."""
+def _by_rows(columns: _Columns, part: int) -> Body:
+    """The sums, so many at once, row by row."""
     loop, sums, here = columns.loop, columns.sum.name, (variable(columns.loop.name),)
-    parts = replace(loop, name=free_name(f"{loop.name}_part", taken), step=part)
+    parts = replace(loop, name=f"{loop.name}_part", step=part)
     by = {loop.name: variable(parts.name) + variable(loop.name)} if part < loop.stop.offset else {}
     count = prod(steps_of(each) for each in columns.over)
     names = [each.name for each in columns.over]
-    name = names[0] if len(names) == 1 else free_name("_".join(names), taken)
+    name = names[0] if len(names) == 1 else "_".join([*names, "walked"])
     rows = For(name, ZERO, constant(count - count % ROWS), ROWS, ())
 
     def across(body: Body) -> For:

@@ -131,6 +131,38 @@ def test_any_name_may_be_used(isa):
 
 
 @pytest.mark.parametrize("isa", ON_EVERY_ISA)
+@pytest.mark.parametrize(
+    "text, shapes, threads",
+    [
+        # A row along the dim that its product keeps.
+        ("e[c] = max(x[c], 1) * x[c] - 1; y[c] = sum[j] e[j] * v[j,c]", {"x": (64,), "v": (64, 64)}, 1),
+        ("e[b,c] = max(x[b,c], 1) - 1; y[b,c] = sum[j] e[b,j] * v[j,c]", {"x": (5, 64), "v": (64, 64)}, 1),
+        # Arrays that are called as passes call loops.
+        ("e[j] = max(x[j], 1) * x[j] - 1; y[c] = sum[j] e[j] * j_now[j,c]", {"x": (64,), "j_now": (64, 64)}, 1),
+        ("y[j] = sum[i] j_part[i,j]", {"j_part": (25, 4096)}, 2),
+        ("y[j] = sum[h,w] h_w_walked[h,w,j]", {"h_w_walked": (5, 5, 4096)}, 1),
+    ],
+    ids=["a row", "a row of each batch", "j_now", "j_part", "h_w_walked"],
+)
+def test_no_name_has_two_meanings(isa, text, shapes, threads):
+    program = sized(read(text), {}, shapes)
+    given = inputs_of(program, Random(1))
+    np.testing.assert_array_equal(outputs(program, isa, given, threads)["y"], evaluate(program, given)["y"])
+
+
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
+@pytest.mark.parametrize("b", [1, 5])
+def test_rows_of_a_batch_of_any_size_are_their_own(isa, b):
+    text = "x: f32[b,c]; e[b,c] = max(x[b,c], 1) - 1; y[b,c] = sum[j] e[b,j] * v[j,c]"
+    program = sized(read(text), {"b": "<=5", "c": 64}, {"v": (64, 64)})
+    drawn = np.random.default_rng(b)
+    given = {"x": drawn.integers(-2, 3, (b, 64)), "v": drawn.integers(-2, 3, (64, 64))}
+    given = {name: array.astype(np.float32) for name, array in given.items()}
+    wanted = evaluate(sized(read(text), {"b": b, "c": 64}, {"v": (64, 64)}), given)["y"]
+    np.testing.assert_array_equal(build_program(program, isa_named(isa))(**given), wanted)
+
+
+@pytest.mark.parametrize("isa", ON_EVERY_ISA)
 def test_transpositions_are_exact(isa):
     program = sized(
         read("u[k,j,i] = x[i,j,k] + z[j,k,i]; y[k,j,i] = u[k,j,i] * 2"), {}, {"x": (37, 3, 40), "z": (3, 40, 37)}

@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from cpu.codegen.program.names import with_c_names
 from cpu.passes.forms import program_forms
 from cpu.reference.programs import evaluate
 from microkernels.tile.isa import AVX2, AVX512F
@@ -49,6 +50,7 @@ def test_products_of_several_queries_go_over_a_row_more_than_once():
         ("e[j] = max(x[j], 1) * x[j] - 1; y[c] = sum[j] e[j] * e[j//2] * v[j,c]", 64, 64, None),  # another place too
         ("e[j] = max(x[j], 1) * x[j] - 1; y[c] = max[j] e[j] * v[j,c]", 64, 64, None),  # no sum of products
         ("e[j] = max(x[j], 1) * x[j] - 1; s[] = sum[j] e[j]; y[c] = sum[j] (e[j] * s[]) * v[j,c]", 64, 64, None),
+        ("e[c] = max(x[c], 1) * x[c] - 1; y[c] = sum[j] e[j] * v[j,c]", 64, 64, "for j_now in j..(j + 8), 8 together:"),
     ],
 )
 def test_a_row_and_its_product_are_joined_where_each_part_is_read_once(text, points, columns, wanted):
@@ -63,5 +65,9 @@ def test_a_row_and_its_product_are_joined_where_each_part_is_read_once(text, poi
 
 def test_the_loop_over_steps_has_a_name_that_no_dim_has():
     text = ROW.replace("y[", "u[") + "; y[j_now] = u[0] + z[j_now]"
-    found = lines(forms_of(text, x=(64,), v=(64, 64), z=(64,))["join products"])
-    assert next(line for line in found if line.startswith("for j_now")).startswith("for j_now_")
+    program = with_c_names(sized(read(text), {}, {"x": (64,), "v": (64, 64), "z": (64,)}))
+    forms = dict(program_forms(program, AVX2, 1))
+    assert len(joined(forms)) == 1 and any(line.startswith("for j_now_ in") for line in lines(forms["join products"]))
+    given = inputs_of(program, Random(1))
+    found = interpreted(program, forms["join products"], given)["y"]
+    np.testing.assert_array_equal(found, evaluate(program, given)["y"])

@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from cpu.codegen.program.names import with_c_names
 from cpu.passes.forms import program_forms
 from cpu.reference.programs import evaluate
 from microkernels.tile.isa import AVX2, AVX512F
@@ -81,12 +82,12 @@ def test_long_vectors_read_long_runs_as_they_are():
         ("y[n,j] = max[i] x[n,i,j] + 1", (2, 25, 1001)),
         ("x: s32; y[j] = sum[i] x[i,j]", (25, 4096)),
         # Dims whose names the pass would give to its own loops.
-        ("y[h_w,j] = sum[h,w] x[h_w,h,w,j]", (2, 5, 5, 4096)),
+        ("y[h_w_walked,j] = sum[h,w] x[h_w_walked,h,w,j]", (2, 5, 5, 4096)),
         ("y[j_part,j] = sum[i] x[j_part,i,j]", (2, 25, 4096)),
     ],
 )
 def test_sums_by_rows_keep_every_bit(text, shape, threads, form):
-    program = sized(read(text), {}, {"x": shape})
+    program = with_c_names(sized(read(text), {}, {"x": shape}))
     arrays = inputs_of(program, Random(threads))
     if "s32" not in text:  # sums that are rounded: the order of the terms shows
         arrays["x"] = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
@@ -101,7 +102,7 @@ def test_sums_by_rows_keep_every_bit(text, shape, threads, form):
 
 def test_nested_loops_are_walked_as_one():
     text = lines(forms_of("y[j] = mean[h,w] x[h,w,j]", x=(7, 7, 1024))["sum rows"])
-    assert "for h_w in 0..48 by 4:" in text
+    assert "for h_w_walked in 0..48 by 4:" in text
     assert "acc_y[j] += x[6, 6, j]" in text  # one row is left
 
 
