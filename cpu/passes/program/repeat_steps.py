@@ -38,7 +38,7 @@ def _body(body: Body) -> Body:
 
 def _loop(loop: For) -> For:
     """A loop that does nothing but multiply is written out, in part if it is long; else the loops inside may be."""
-    if loop.kind != "serial" or not all(map(adds_product, loop.body)):
+    if loop.kind != "serial" or not loop.body or not all(map(adds_product, loop.body)):
         return replace(loop, body=_body(loop.body))
     if loop.limit is not None or not (loop.start.is_constant and loop.stop.is_constant):
         return loop

@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from cpu.passes.forms import program_forms
+from cpu.passes.program.repeat_steps import repeat_steps
 from microkernels.tile.isa import AVX2, AVX512F
 from tests.support.programs.programs import ATTENTION, lines
+from tiling.loops.index import ZERO, constant
+from tiling.loops.kernel import Kernel
+from tiling.loops.language import For
 from tiling.program.infer import sized
 from tiling.program.read import read
 
@@ -58,3 +62,8 @@ def test_what_is_no_product_is_left_alone():
 
 def test_long_vectors_are_left_alone():
     assert not repeated(PRODUCT, {"q": (512, 64), "k": (64, 512)}, AVX512F)
+
+
+def test_a_loop_without_statements_stays():
+    kernel = Kernel((), (For("i", ZERO, constant(64), 1, ()),))
+    assert repeat_steps(kernel) == kernel
