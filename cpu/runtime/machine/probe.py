@@ -52,7 +52,8 @@ def probe(flags: tuple[str, ...], lanes: int, host: Host) -> dict[str, Any]:
 
 def in_doubt(found: Mapping[str, Any], now: float) -> bool:
     """Whether a probe was disturbed, and has stood long enough to be repeated at `now` (seconds since 1970)."""
-    return bool(found.get("disturbed")) and now - found.get("at", 0.0) > STANDING
+    # The clock may have been set back since.
+    return bool(found.get("disturbed")) and not 0 <= now - found.get("at", 0.0) <= STANDING
 
 
 def best_of(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any
 
+from cpu.runtime.compiler.cache_folder import CacheError
+from cpu.runtime.compiler.toolchain import ToolchainError
 from cpu.runtime.machine.host import host, supports
 from cpu.runtime.machine.neighbours import busy
 from cpu.runtime.machine.probe import best_of, in_doubt, probe
+from microkernels.scores.database import StoreError
 from microkernels.tile.isa import best_isa, isa_named
 from microkernels.tile.isa_row import Isa
 from search.tuner import store
@@ -44,12 +48,15 @@ def machine_of(isa: Isa, fingerprint: str) -> Machine:
 def _facts(isa: Isa, fingerprint: str) -> dict[str, Any]:
     """What a probe found. One that was disturbed is repeated in a quiet moment, and the better rates count."""
     kept = store.facts(fingerprint, isa.name)
-    if kept is not None and not {c.name for c in host().caches} <= set(kept["read"]):
-        kept = None
-    if kept is not None and not (in_doubt(kept, time.time()) and not busy(host().cores)):
+    if kept is None or not {c.name for c in host().caches} <= set(kept["read"]):
+        found = probe(isa.compiler_flags, isa.lanes, host())
+        store.keep_facts(fingerprint, isa.name, found)
+        return found
+    if not in_doubt(kept, time.time()) or busy(host().cores):
         return kept
-    found = probe(isa.compiler_flags, isa.lanes, host())
-    if kept is not None:
-        found = best_of(kept, found)
-    store.keep_facts(fingerprint, isa.name, found)
-    return found
+    # Rates in doubt still serve where no compiler is left, or the folder can only be read.
+    with suppress(ToolchainError, CacheError, StoreError, OSError):
+        found = best_of(kept, probe(isa.compiler_flags, isa.lanes, host()))
+        store.keep_facts(fingerprint, isa.name, found)
+        return found
+    return kept

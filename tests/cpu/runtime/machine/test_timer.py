@@ -124,5 +124,6 @@ def test_of_two_probes_the_better_rates_count():
 def test_a_probe_in_doubt_stands_for_a_while():
     assert in_doubt({"disturbed": "other programs took 1.0 cores", "at": 100.0}, 101.0 + STANDING)
     assert not in_doubt({"disturbed": "other programs took 1.0 cores", "at": 100.0}, 99.0 + STANDING)
+    assert in_doubt({"disturbed": "other programs took 1.0 cores", "at": 1e300}, 100.0)  # a clock that was set back
     assert not in_doubt({"disturbed": "", "at": 100.0}, 101.0 + STANDING)
     assert not in_doubt({}, STANDING)

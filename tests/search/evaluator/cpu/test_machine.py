@@ -2,8 +2,11 @@
 
 import pytest
 
+from cpu.runtime.compiler.cache_folder import CacheError
+from cpu.runtime.compiler.toolchain import ToolchainError
 from cpu.runtime.machine.host import host
 from cpu.runtime.machine.probe import STANDING
+from microkernels.scores.database import StoreError
 from microkernels.tile.isa import isa_named
 from search.evaluator.cpu import machine
 from search.tuner import store
@@ -56,3 +59,16 @@ def test_a_disturbed_probe_stands_while_the_machine_is_busy(probes, monkeypatch)
 def test_a_disturbed_probe_stands_for_the_searches_of_one_sitting(probes):
     probes.append((3.0, OTHERS, NOW - 1))
     assert [memory(), memory()] == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("place", [(machine, "probe"), (store, "keep_facts")], ids=["no probe", "nothing kept"])
+@pytest.mark.parametrize("error", [ToolchainError, CacheError, StoreError, OSError])
+def test_a_disturbed_probe_serves_where_it_cannot_be_repeated(probes, monkeypatch, place, error):
+    probes += [(3.0, OTHERS, NOW - STANDING - 1), (9.0, "", NOW)]
+    assert memory() == 3.0
+
+    def fails(*parts):
+        raise error("no more")
+
+    monkeypatch.setattr(*place, fails)
+    assert memory() == 3.0
