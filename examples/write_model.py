@@ -6,7 +6,11 @@ python examples/write_model.py [FILE.onnx]        then: python -m graph.compile 
 import sys
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper, save
+
+try:
+    from onnx import TensorProto, helper, numpy_helper, save
+except ModuleNotFoundError:
+    sys.exit("this example needs onnx: pip install 'tilewright[models]'")
 
 file = sys.argv[1] if len(sys.argv) > 1 else "model.onnx"
 weights = np.random.default_rng(0).standard_normal((16, 3, 3, 3), np.float32)

@@ -62,6 +62,20 @@ def test_a_model_that_the_commands_take(tmp_path, capsys):
     assert "y: f32[1, 16, 1, 1]" in printed and "1 of them a product of 0.000885 GFLOP" in printed
 
 
+@pytest.mark.parametrize(
+    "name, package, extra", [("write_model", "onnx", "models"), ("pytorch_block", "torch", "torch")]
+)
+def test_an_example_says_what_to_install(name, package, extra):
+    file = EXAMPLES / f"{name}.py"
+    without = f"import runpy, sys; sys.modules[{package!r}] = None; runpy.run_path({str(file)!r})"
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}
+    ended = subprocess.run(
+        [sys.executable, "-c", without], capture_output=True, text=True, env=environment, timeout=600
+    )
+    assert ended.returncode == 1
+    assert re.fullmatch(rf"this example needs \w+: pip install 'tilewright\[{extra}\]'\n", ended.stderr)
+
+
 @pytest.mark.slow
 def test_a_gpu_kernel_on_a_machine_without_one(tmp_path):
     printed = run("gpu_kernel", str(tmp_path))
