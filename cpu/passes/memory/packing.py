@@ -8,7 +8,7 @@
 
 Every product reads a weight at one place before the pass, and at another one after it. So the same loops copy every
 weight to its place, without loops that move neither. Loops over panels stand outside, so memory is written in order.
-Where lanes are neighbours in W, eight of its rows at a time go to all panels:
+Where lanes are neighbours in W, it is read in order instead: eight of its rows at a time go to all panels:
 
     for n in 0..80 by 16:            for k_rows in 0..64 by 8:
       for k in 0..64:          ->      for n in 0..80 by 16:

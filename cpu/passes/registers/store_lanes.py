@@ -23,9 +23,10 @@ from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import Address, Body, Do, Immediate, Instruction, Invoke, Mask, Statement
 from tiling.loops.walk import walk, with_statements
 
-# f32 of arrays that no cache keeps, and of a page: a first cache finds a set by the place in a page. LINES: of a set.
-# Lines of a tile that share a set, and come from memory, are waited for. Two stores for a line make a core wait longer:
-# yolo9000:Y0 in NCHW, 38 MB, 16 rows at one place of 16 pages, 1.1 to 1.3 times as long on a Zen 3 (decision 075).
+# LARGE: f32 of an array that no cache keeps. PAGE: f32 of a page; the place in it chooses the set of a first cache.
+# LINES: the ways of such a set. More lines of a tile that share a set, and come from memory, are waited for, and two
+# stores for a line make a core wait longer: yolo9000:Y0 in NCHW, 38 MB, 16 rows at one place of 16 pages, takes 1.1 to
+# 1.3 times as long on a Zen 3 (decision 075).
 LARGE, PAGE, LINES = 32 << 18, 1 << 10, 8
 
 
