@@ -16,7 +16,7 @@ import cffi
 import numpy as np
 
 from cpu.runtime.compiler.loading import load_bytes
-from cpu.runtime.compiler.toolchain import compile_shared, find_compiler
+from cpu.runtime.compiler.toolchain import ToolchainError, compile_shared, find_compiler
 from cpu.runtime.numbers import ELEMENTS, in_memory
 from graph.calls.compiled import Explained
 from graph.calls.saved_folder import RECORD, seal
@@ -116,17 +116,22 @@ def explained(
 def _compiled(made: Library) -> bytes:
     """The shared library: every kernel is compiled by itself and kept, then all are linked."""
     compiler = find_compiler()
-    with tempfile.TemporaryDirectory(prefix="tilewright-") as temporary:
-        folder = Path(temporary)
-        (folder / f"{made.name}.h").write_text(made.header, encoding="utf-8")
-        objects = []
-        for kernel in made.kernels:
-            objects.append(folder / f"{kernel.symbol}.o")
-            objects[-1].write_bytes(object_of(kernel))
-        output = folder / f"{made.name}.so"
-        openmp = any(kernel.openmp for kernel in made.kernels)
-        compile_shared(compiler, made.source, output, (f"-I{folder}", *map(str, objects)), openmp)
-        return output.read_bytes()
+    contents = {f"{kernel.symbol}.o": object_of(kernel) for kernel in made.kernels}
+    openmp = any(kernel.openmp for kernel in made.kernels)
+    try:
+        with tempfile.TemporaryDirectory(prefix="tilewright-") as temporary:
+            folder = Path(temporary)
+            (folder / f"{made.name}.h").write_text(made.header, encoding="utf-8")
+            for name, content in contents.items():
+                (folder / name).write_bytes(content)
+            output, objects = folder / f"{made.name}.so", [str(folder / name) for name in contents]
+            compile_shared(compiler, made.source, output, (f"-I{folder}", *objects), openmp)
+            return output.read_bytes()
+    except OSError as error:
+        raise ToolchainError(
+            f"the library of {made.name} cannot be linked in the folder for temporary files "
+            f"({error.strerror or error}): make room there, or set TMPDIR to another"
+        ) from error
 
 
 def _weights(model: Model, made: Library, shared: bytes) -> bytes:

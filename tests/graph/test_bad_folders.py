@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from cpu.runtime.compiler.toolchain import find_compiler
+from cpu.runtime.compiler.toolchain import ToolchainError, find_compiler
 from graph import ModelError, compile_model, load_model
 from tests.support.models.onnx_models import model
 from tests.support.models.small_models import UNREAD, WEIGHT, X, relu, tiny_model, with_weight
@@ -98,6 +98,15 @@ def test_a_folder_that_cannot_be_written_stays_as_it_was(tiny, tmp_path, monkeyp
         tiny.save(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     assert load_model(tmp_path)(X, UNREAD)[1].tolist() == (-X).tolist()
+
+
+def test_a_model_that_no_temporary_folder_has_room_for_is_one_sentence(monkeypatch):
+    given = model([node("Neg", ["x"], ["y"], "n")], {"x": [2, 3]}, ["y"])
+    whole = compile_model(given)
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(ToolchainError, match=r"temporary files \(No space left on device\).* set TMPDIR to another"):
+        compile_model(given)
+    assert whole(X)[0].tolist() == (-X).tolist()
 
 
 @pytest.mark.parametrize(
