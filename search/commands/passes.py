@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from difflib import unified_diff
 
 from search.evaluator.interface.protocol import Backend
 from search.tuner.measured import AnyScheme
@@ -13,6 +14,8 @@ from tiling.text.shapes import canonical
 
 AS_BEFORE = "(as before)"
 PACKING = "# packs W, once"
+CHANGED = "# what this pass changed"
+UNCHANGED = "# this pass changed nothing"
 
 
 def add_show_passes(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +25,8 @@ def add_show_passes(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="NAME",
-        help="print the kernel's loops after each pass, or after NAME alone, in place of the report; measure nothing",
+        help="print the kernel's loops after each pass, or after NAME alone and what it changed, in place of the "
+        "report; measure nothing",
     )
 
 
@@ -44,7 +48,7 @@ def loops_text(backend: Backend, scheme: AnyScheme, wanted: str) -> str:
 
 
 def listed(heading: str, forms: Iterable[tuple[str, str]], wanted: str) -> str:
-    """The loops after each pass, or after the `wanted` one.
+    """The loops after each pass, or those after the `wanted` one and how they differ from those before it.
 
     Raises ProblemError for a kernel that does not need the wanted pass.
     """
@@ -60,5 +64,13 @@ def _stages(forms: Iterable[tuple[str, str]], wanted: str) -> list[str]:
     for name, text in forms:
         if wanted in ("", name):
             parts.append(f"--- {name} ---\n{AS_BEFORE if text == before and not wanted else text}")
+        if wanted == name and before:
+            parts.append("\n".join(_changed(before, text)))
         before = text
     return parts
+
+
+def _changed(before: str, after: str) -> list[str]:
+    """The lines that a pass removed (-) and added (+), with some around them."""
+    lines = [*unified_diff(before.splitlines(), after.splitlines(), lineterm="")][2:]  # the first two name files
+    return [CHANGED, *lines] if lines else [UNCHANGED]

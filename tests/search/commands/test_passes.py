@@ -14,7 +14,7 @@ from cpu.codegen.inside import facts_of
 from cpu.passes.order import PACK_WEIGHTS, PRODUCT
 from cpu.runtime.machine.host import host
 from microkernels.tile.isa import EVERY_ISA, ISAS
-from search.commands.passes import PACKING
+from search.commands.passes import CHANGED, PACKING, UNCHANGED
 from search.matmul import main as matmul_command
 from tests.support.search.searching import PROBLEM, SCHEME, SHAPE, conv
 from tiling.dtypes.products import DTYPE_BYTES, LANE_BYTES
@@ -58,6 +58,17 @@ def test_winograds_loops_are_those_around_a_product_and_its_own(capsys):
 def test_the_loops_after_one_pass(name, capsys):
     assert conv(*GIVEN, name) == 0
     assert headings(capsys.readouterr().out) == [name.replace("-", " ")]
+
+
+def test_what_one_pass_changed_is_marked(capsys):
+    assert conv(*GIVEN, "split cases") == 0
+    loops, _, changes = capsys.readouterr().out.partition(f"\n\n{CHANGED}\n")
+    begins = [line[:1] for line in changes.splitlines()]
+    assert begins[0] == "@" and set(begins) == {"@", " ", "-", "+"}
+    added = [line[1:] for line in changes.splitlines() if line.startswith("+")]
+    assert {*added} <= {*loops.splitlines()} and "      if 4 <= w < 8:" in added
+    assert conv(*GIVEN, "bind cores") == 0
+    assert capsys.readouterr().out.endswith(f"\n\n{UNCHANGED}\n")
 
 
 @pytest.mark.parametrize("name, loops", [("lower", 0), ("pack weights", 1), ("unroll", 0), ("share threads", 1)])
