@@ -123,6 +123,33 @@ def connect(schema: str) -> Iterator[sqlite3.Connection]:
         raise _store_error(path, _why_read_only(path.parent, error)) from error
 
 
+@contextmanager
+def kept_if_possible() -> Iterator[None]:
+    """Where the data folder cannot be used, warns, and has an empty one in its place for as long as this lasts.
+
+    Processes that are started meanwhile have it too.
+    """
+    try:
+        with connect(""):
+            pass
+    except StoreError as error:
+        warnings.warn(
+            f"{error}; now nothing is kept, and nothing is known from before", TilewrightWarning, stacklevel=3
+        )
+    else:
+        yield
+        return
+    before = os.environ.get("TILEWRIGHT_DATA")
+    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
+        os.environ["TILEWRIGHT_DATA"] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop("TILEWRIGHT_DATA")
+            if before is not None:
+                os.environ["TILEWRIGHT_DATA"] = before
+
+
 def _open(path: Path, schema: str) -> sqlite3.Connection:
     """Opens the file under a lock, so that one of several processes prepares a new or an unusable file."""
     try:

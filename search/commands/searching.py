@@ -7,12 +7,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from cpu.cluster.address import cluster
 from cpu.runtime.options import Parser
 from cpu.runtime.output import terminal
 from cpu.runtime.plural import plural
+from microkernels.scores.database import kept_if_possible
 from search.commands.options import FAILURES, c_name, folder, natural, seconds, whole
 from search.commands.passes import add_show_passes
 from search.commands.progress import shown
@@ -111,6 +113,11 @@ def check_searched(found: frozenset[str]) -> None:
         if option in found and (none := [name for name in others if name in found]):
             name = none[0].replace("_", "-")
             raise ProblemError(f"--{option} {what}, and --{name} tries none: leave one out")
+
+
+def keeping(options: argparse.Namespace) -> AbstractContextManager[None]:
+    """Around a command. One that measures no candidate also works where nothing can be kept."""
+    return kept_if_possible() if options.model_only or options.show_passes is not None else nullcontext()
 
 
 def prepare(options: argparse.Namespace) -> None:

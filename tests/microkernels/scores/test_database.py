@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from microkernels.scores import database
-from microkernels.scores.database import FILE_NAME, SCHEMA_VERSION, StoreError, connect
+from microkernels.scores.database import FILE_NAME, SCHEMA_VERSION, StoreError, connect, kept_if_possible
+from tilewright_entry import TilewrightWarning
 
 ROOT = Path(__file__).parents[3]
 TABLE = "CREATE TABLE IF NOT EXISTS things (name TEXT PRIMARY KEY);"
@@ -128,6 +129,23 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path / "file" / "below"))
     with pytest.raises(StoreError, match=r"measurements cannot be kept in .*set TILEWRIGHT_DATA"), connect(TABLE):
         pass
+
+
+def test_what_keeps_nothing_goes_on_where_nothing_can_be_kept(tmp_path, monkeypatch):
+    """Processes that it starts have the same empty folder. A folder that can be used is used."""
+    unusable = str(tmp_path / "file" / "below")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TILEWRIGHT_DATA", unusable)
+    said = "TILEWRIGHT_DATA to a folder that can be written; now nothing is kept"
+    with pytest.raises(ZeroDivisionError), pytest.warns(TilewrightWarning, match=said), kept_if_possible():
+        instead = os.environ["TILEWRIGHT_DATA"]
+        with connect(TABLE) as connection:
+            connection.execute("INSERT INTO things VALUES ('here')")
+        raise ZeroDivisionError
+    assert os.environ["TILEWRIGHT_DATA"] == unusable and not Path(instead).exists()
+    monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path / "fine"))
+    with kept_if_possible(), connect(TABLE):
+        assert (tmp_path / "fine" / FILE_NAME).exists()
 
 
 def test_a_full_disk_is_one_sentence(data_folder):

@@ -17,6 +17,7 @@ from microkernels.tile.isa import EVERY_ISA, ISAS
 from search.commands.passes import CHANGED, PACKING, UNCHANGED
 from search.matmul import main as matmul_command
 from tests.support.search.searching import PROBLEM, SCHEME, SHAPE, conv
+from tilewright_entry import TilewrightWarning
 from tiling.dtypes.products import DTYPE_BYTES, LANE_BYTES
 from tiling.loops.passes import LOWER, names
 from tiling.text.notation import parse
@@ -92,6 +93,14 @@ def test_the_models_choice(capsys, monkeypatch):
         shape = ["--shape", "m=24,n=50,k=18", "--isa", "portable"]
         assert matmul_command([*shape, *options, "--show-passes", "lower"]) == 0
         assert "# matmul m=24,n=50,k=18\n" in capsys.readouterr().out
+
+
+def test_loops_are_shown_where_nothing_can_be_kept(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path / "file" / "below"))
+    with pytest.warns(TilewrightWarning, match="now nothing is kept"):
+        assert conv(*GIVEN, "lower") == 0
+    assert headings(capsys.readouterr().out) == ["lower"]
 
 
 @pytest.fixture
