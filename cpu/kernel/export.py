@@ -1,4 +1,5 @@
-"""Saves a kernel as plain C, for programs without Python: .c, .h, .so, a small program that calls it, and a record.
+"""Saves a kernel as plain C, for programs without Python: .c, .h, .so, a small program that calls it, a makefile and a
+record.
 
 The record, SYMBOL.json, says which scheme and problem the library was made from. `cpu.kernel.saved` reads it and makes
 a `Kernel` again, without a compiler.
@@ -22,7 +23,7 @@ from cpu.codegen.frame.call import meanwhile
 from cpu.codegen.frame.example import example
 from cpu.codegen.frame.header import call_parameters, kernel_header
 from cpu.runtime.compiler.library import compiled
-from cpu.runtime.compiler.toolchain import BASE_FLAGS, GCC_FLAGS
+from cpu.runtime.compiler.makefile import OF_A_FOLDER, makefile
 from cpu.runtime.taken_names import is_taken
 from cpu.runtime.version import VERSION
 from microkernels.tile.isa import isa_named
@@ -110,7 +111,9 @@ def writable(folder: Path) -> None:
 
 
 def save(kernel: Saveable, folder: str | os.PathLike[str], name: str | None = None) -> tuple[Path, ...]:
-    """Writes SYMBOL.c, .h, .so and .json, and SYMBOL_example.c, into `folder`. Returns their paths.
+    """Writes SYMBOL.c, .h, .so, .mk and .json, and SYMBOL_example.c, into `folder`, and a Makefile where it has none.
+
+    Returns their paths.
 
     SYMBOL is `name`, else the kernel's own symbol, which states the whole problem. The kernel is compiled again if it
     gets another name or the compile cache has lost it. Raises ExportError, and then also ToolchainError and CacheError.
@@ -131,22 +134,32 @@ def save(kernel: Saveable, folder: str | os.PathLike[str], name: str | None = No
         run=_run_parameters(problem, source),
         residuals=[a.name for a in problem.epilogue_arrays if problem.may_be_output(a) and kernel.scheme.single_pass],
     )
-    openmp = ("-fopenmp",) if source.openmp else ()
-    compile_flags = " ".join((*BASE_FLAGS, *GCC_FLAGS, *source.compiler_flags, *openmp))
     library = kernel.saved
     if library is None or source is not kernel.emitted:
         library = compiled(source.text, source.compiler_flags, source.openmp)
+    example_name = f"{source.symbol}_example"
+    # `load` takes the saved library alone, so `make` builds another one only if asked for it by name.
+    recipe = makefile(
+        source.symbol, {source.symbol: source.compiler_flags}, source.openmp, (example_name,), example_name
+    )
     # The record is put in place last: it vouches for the other files.
     files = {
         f"{source.symbol}.c": source.text.encode(),
         f"{source.symbol}.h": header.encode(),
-        f"{source.symbol}_example.c": example(problem, elements, source.symbol, isa, compile_flags).encode(),
+        f"{example_name}.c": example(problem, elements, source.symbol, isa).encode(),
         f"{source.symbol}.so": library,
+        **to_build(folder, source.symbol, recipe),
         f"{source.symbol}.json": (
             json.dumps(_record(kernel.scheme, source, library), indent=1, ensure_ascii=False) + "\n"
         ).encode(),
     }
     return placed(folder, files)
+
+
+def to_build(folder: Path, name: str, recipe: str) -> dict[str, bytes]:
+    """The file NAME.mk, and the Makefile of a folder that has none: one of a user's, or of a model, stays."""
+    files = {f"{name}.mk": recipe.encode()}
+    return files if (folder / "Makefile").exists() else files | {"Makefile": OF_A_FOLDER.encode()}
 
 
 def placed(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:

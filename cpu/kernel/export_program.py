@@ -1,4 +1,4 @@
-"""Saves the kernel of a program as C that needs no Python: one function, in .c, .h and .so.
+"""Saves the kernel of a program as C that needs no Python: one function, in .c, .h and .so, and a makefile.
 
 A program around an anchor has a file for each kernel that its function calls; the library holds them all.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -19,8 +19,9 @@ from cpu.codegen.frame.call import meanwhile
 from cpu.codegen.frame.header import program_header
 from cpu.codegen.program.anchored import Parts, emit_anchored
 from cpu.codegen.program.emit import ProgramSource, symbol_of
-from cpu.kernel.export import ExportError, checked_name, folder_of, placed, renamed_text
+from cpu.kernel.export import ExportError, checked_name, folder_of, placed, renamed_text, to_build
 from cpu.runtime.compiler.library import compiled, compiled_object
+from cpu.runtime.compiler.makefile import makefile
 from cpu.runtime.compiler.toolchain import compile_shared, find_compiler
 from microkernels.tile.isa import isa_named
 from tiling.problem import Problem
@@ -33,11 +34,16 @@ AnySource = TypeVar("AnySource", Source, ProgramSource)
 def save_program(
     program: Sized, source: ProgramSource, folder: str | os.PathLike[str], name: str | None
 ) -> tuple[Path, ...]:
-    """Writes NAME.c, .h and .so. Raises ExportError, ToolchainError and CacheError."""
+    """Writes NAME.c, .h, .so and .mk, and a Makefile where the folder has none.
+
+    Raises ExportError, ToolchainError and CacheError.
+    """
     path = folder_of(folder)
     source = _named(source, name)
     library = compiled(source.text, source.compiler_flags, source.openmp)
-    return placed(path, _files(program, source) | {f"{source.symbol}.so": library})
+    files = _files(program, source) | {f"{source.symbol}.so": library}
+    texts = {source.symbol: source.compiler_flags}
+    return placed(path, files | to_build(path, source.symbol, _recipe(source.symbol, texts, source.openmp)))
 
 
 def save_anchored(
@@ -65,7 +71,15 @@ def save_anchored(
     )
     whole = emit_anchored(program, parts, symbol)
     files = _files(program, whole) | {f"{part.symbol}.c": part.inside.encode() for part in parts.sources}
-    return placed(path, files | {f"{symbol}.so": _linked(whole, parts.sources)})
+    texts = {symbol: (), **{part.symbol: part.compiler_flags for part in parts.sources}}
+    openmp = whole.openmp or any(part.openmp for part in parts.sources)
+    files |= {f"{symbol}.so": _linked(whole, parts.sources)}
+    return placed(path, files | to_build(path, symbol, _recipe(symbol, texts, openmp)))
+
+
+def _recipe(symbol: str, texts: Mapping[str, Sequence[str]], openmp: bool) -> str:
+    """What builds SYMBOL.so. texts: the compiler's flags for each text."""
+    return makefile(symbol, texts, openmp, (f"{symbol}.so",))
 
 
 def _linked(whole: ProgramSource, parts: Sequence[Source | ProgramSource]) -> bytes:

@@ -54,8 +54,8 @@ def load(path: str | Path) -> Kernel:
         raise ExportError(f"{error.filename} cannot be read ({error.strerror}): save the kernel again") from error
     if record["sha256"] != seal(record, text, library):
         raise ExportError(
-            f"{found[0]} was not written together with {files[0].name} and {files[1].name} beside it: save the kernel "
-            f"again"
+            f"{found[0]} was not written together with {files[0].name} and {files[1].name} beside it: one of them was "
+            "changed, or built again by make. load_kernel takes them only as they were saved: save the kernel again"
         )
     source = Source(
         symbol=symbol,

@@ -15,7 +15,7 @@ from hashlib import sha256
 from math import prod
 from pathlib import Path
 
-from cpu.runtime.compiler.toolchain import BASE_FLAGS, GCC_ALONE, GCC_FLAGS
+from cpu.runtime.compiler.makefile import makefile
 from cpu.runtime.frames import frames
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.taken_names import is_taken
@@ -96,9 +96,6 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) 
         "elements": [prod(array.shape) for array in (*inputs, *outputs)],
         "values": [_VALUES.get(array.dtype, "i % 2") for array in inputs],
         "stored": [f" (bits of {a.dtype})" if ELEMENTS[a.dtype].named else "" for a in (*inputs, *outputs)],
-        "files": [(kernel.symbol, _flags(kernel, alone=False), _flags(kernel, alone=True)) for kernel in called],
-        "flags": " ".join(flag for flag in BASE_FLAGS if flag not in _SAID_BY_THE_MAKEFILE),
-        "gcc_flags": " ".join(GCC_FLAGS),
     }
     texts = {file: _TEMPLATES.get_template(f"{file}.j2").render(**facts) for file in _FILES}
     return Library(
@@ -107,7 +104,13 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) 
         texts["model.c"],
         texts["model.h"],
         texts["example.c"],
-        texts["Makefile"],
+        makefile(
+            name,
+            {name: (), **{kernel.symbol: kernel.flags for kernel in called}},
+            threads > 1,
+            (f"{name}.so", "example"),
+            "example",
+        ),
         called,
         tuple(places.weights.values()),
         places.weight_bytes,
@@ -154,20 +157,13 @@ def _words() -> frozenset[str]:
     """The words of the C templates, and the file of the example."""
     loader = _TEMPLATES.loader
     assert loader is not None
-    texts = [loader.get_source(_TEMPLATES, f"{name}.j2")[0] for name in _FILES if name.endswith((".c", ".h"))]
+    texts = [loader.get_source(_TEMPLATES, f"{name}.j2")[0] for name in _FILES]
     code = re.sub(r"/\*%.*?%\*/|{{.*?}}", " ", " ".join((*texts, TEAM)), flags=re.DOTALL)
     found = re.findall(r"[A-Za-z_]\w*", re.sub(r"/\*.*?\*/|\".*?\"", " ", code, flags=re.DOTALL))
     return frozenset((*found, "example"))
 
 
-_FILES = ("model.c", "model.h", "example.c", "Makefile")
-# The Makefile has the first in CFLAGS, which whoever builds may set, and the second where it links.
-_SAID_BY_THE_MAKEFILE = ("-O2", "-shared")
-
-
-def _flags(kernel: Kernel, alone: bool) -> str:
-    """The flags of a kernel's text that gcc alone has, or the others."""
-    return " ".join(flag for flag in kernel.flags if (flag in GCC_ALONE) == alone)
+_FILES = ("model.c", "model.h", "example.c")
 
 
 def _declarations(kernel: Kernel) -> list[str]:

@@ -84,6 +84,15 @@ def test_a_library_that_make_built_is_the_models_own(tiny, tmp_path):
     assert load_model(tmp_path)(X, UNREAD)[1].tolist() == (-X).tolist()
 
 
+@pytest.mark.slow
+def test_make_builds_a_model_again_where_flags_change(tiny, tmp_path):
+    tiny.save(tmp_path)
+    texts = len(list(tmp_path.glob("*.c"))) - 1  # the example is compiled as it is linked
+    for flags, compiled in (("-O1", texts), ("-O1", 0), ("-O1 -DTEXT='\"x\"'", texts)):
+        ended = subprocess.run(["make", f"CFLAGS={flags}"], cwd=tmp_path, check=True, capture_output=True, text=True)
+        assert [ended.stdout.count(word) for word in ("compile", "link")] == [compiled, 2 if compiled else 0]
+
+
 def test_a_folder_that_cannot_be_written_stays_as_it_was(tiny, tmp_path, monkeypatch):
     tiny.save(tmp_path)
     before = sorted(path.name for path in tmp_path.iterdir())

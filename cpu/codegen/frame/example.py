@@ -35,11 +35,8 @@ def _element(dtype: str, number: str) -> str:
     return f"2 + {number}" if FORMATS[dtype].kind == UNSIGNED else number
 
 
-def example(problem: Problem, elements: tuple[str, str, str], symbol: str, isa: Isa, compile_flags: str) -> str:
-    """The text of the example. elements: the formats of x, the weights and the output.
-
-    compile_flags: those for the kernel's text.
-    """
+def example(problem: Problem, elements: tuple[str, str, str], symbol: str, isa: Isa) -> str:
+    """The text of the example. elements: the formats of x, the weights and the output."""
     tensors = problem.broadcast, problem.vector, problem.output
     x, w, y = (ELEMENTS[name].c for name in elements)
     inputs, weights, outputs = (tensor.elements for tensor in tensors)
@@ -57,7 +54,6 @@ def example(problem: Problem, elements: tuple[str, str, str], symbol: str, isa: 
     text: str = TEMPLATES.get_template("example.c.j2").render(
         symbol=symbol,
         isa=isa,
-        compile_flags=compile_flags,
         includes=["#include <string.h>"] * narrow,
         conversions=[_TO_BF16] * narrow + [_FROM_BF16] * narrow_output,
         made=made,

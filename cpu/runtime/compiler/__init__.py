@@ -9,4 +9,5 @@ Read in this order:
     headers        what many kernels begin with, read once for all of them
     loading        loads a shared object from bytes
     library        compiles C text once per machine
+    makefile       the makefile of what is saved, for those who compile it without Python
 """

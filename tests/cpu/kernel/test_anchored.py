@@ -214,6 +214,10 @@ def test_the_parts_of_a_saved_program_compile_without_warnings(tmp_path):
         isa = best_isa(host().flags)
         flags = [*isa.compiler_flags, "-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-Wno-unused-function", "-fopenmp"]
         subprocess.run([find_compiler().path, *flags, "-c", path, "-o", tmp_path / "part.o"], check=True)
+    before = (tmp_path / "whole.so").read_bytes()
+    told = subprocess.run(["make"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert [told.count("compile"), told.count("link whole.so")] == [4, 1]
+    assert (tmp_path / "whole.so").read_bytes() != before
 
 
 def test_a_saved_name_is_no_word_of_c(kernel, tmp_path):

@@ -21,7 +21,8 @@ def test_a_kernel_is_saved_under_a_name(tmp_path, monkeypatch):
     """Its file names, its C functions and its macro; loaded by its folder, and saved again as it was."""
     paths = kernel_of(PROBLEM, TEXT, "portable").save(tmp_path / "saved", name="my_conv")
     (tmp_path / "saved" / "package.json").write_text('{"other": "program"}')
-    assert [path.name for path in paths] == [f"my_conv{end}" for end in (".c", ".h", "_example.c", ".so", ".json")]
+    names = [f"my_conv{end}" for end in (".c", ".h", "_example.c", ".so", ".mk", ".json")]
+    assert [path.name for path in paths] == [*names[:-1], "Makefile", names[-1]]
     header = paths[1].read_text()
     assert "void my_conv_pack(" in header and "MY_CONV_PACKED" in header and "conv2d_f32" not in header
     assert (

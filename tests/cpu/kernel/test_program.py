@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
 
 import numpy as np
 import pytest
@@ -114,7 +115,10 @@ def test_a_kernel_may_travel(add):
 
 def test_a_function_may_have_the_name_of_a_local_variable(add, tmp_path):
     add.save(tmp_path, "a")
-    assert {path.name for path in tmp_path.iterdir()} == {"a.c", "a.h", "a.so"}
+    assert {path.name for path in tmp_path.iterdir()} == {"a.c", "a.h", "a.so", "a.mk", "Makefile"}
+    (tmp_path / "a.so").unlink()
+    subprocess.run(["make"], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "a.so").exists()
 
 
 @pytest.mark.parametrize(

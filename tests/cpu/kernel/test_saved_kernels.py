@@ -27,7 +27,7 @@ OTHER = (
 
 
 def test_a_saved_kernel_needs_no_python(saved):
-    assert set(saved) == {".c", ".h", ".so", ".json"}
+    assert set(saved) == {".c", ".h", ".so", ".json", ".mk", ""}
     folder = saved[".so"].parent
     program = example(folder, saved[".so"])
     x = (np.arange(PROBLEM.broadcast.elements) % 5 - 2).astype(np.float32).reshape(PROBLEM.broadcast.shape)
@@ -36,6 +36,36 @@ def test_a_saved_kernel_needs_no_python(saved):
     for arguments in ([], ["0.05"]):
         printed = subprocess.run([program, *arguments], check=True, capture_output=True, text=True).stdout
         assert f"checksum {np.sum(y * (np.arange(y.size) % 3 + 1)):.0f}" in printed
+
+
+def make(folder, *words):
+    """What `make` prints there; it must succeed."""
+    return subprocess.run(["make", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.slow
+def test_make_builds_the_kernels_of_a_folder_again_where_flags_change(saved):
+    """The saved library stays as it is, so that Python still loads it."""
+    folder, library = saved[".so"].parent, saved[".so"].read_bytes()
+    (beside,) = (
+        path for path in kernel_of(*CASES["strided pointwise"], "portable").save(folder) if path.suffix == ".so"
+    )
+    assert [make(folder).count("compile"), make(folder).count("compile")] == [2, 0]
+    for path in (saved[".so"], beside):
+        program = f"./{path.stem}_example"
+        assert "checksum" in subprocess.run(program, cwd=folder, check=True, capture_output=True, text=True).stdout
+    assert [make(folder, f"CFLAGS=-O1 -DTEXT='\"{n}\"'").count("compile") for n in (1, 1, 2)] == [2, 0, 2]
+    make(folder, "clean")
+    assert not list(folder.glob("*.o")) and saved[".so"].read_bytes() == library and load(saved[".json"])
+    make(folder, "-f", saved[".mk"].name, saved[".so"].name)
+    with pytest.raises(ExportError, match=r"built again by make\. load_kernel takes them only as they were"):
+        load(saved[".json"])
+
+
+def test_a_makefile_of_a_user_stays(tmp_path):
+    (tmp_path / "Makefile").write_text("mine:")
+    paths = kernel_of(PROBLEM, TEXT, "portable").save(tmp_path)
+    assert (tmp_path / "Makefile").read_text() == "mine:" and tmp_path / "Makefile" not in paths
 
 
 def test_a_file_beside_the_record_is_refused_with_what_to_give(saved):

@@ -91,7 +91,7 @@ def test_running_exactly_one_scheme(capsys, tmp_path):
     assert {*required.split(), "search_seconds"} <= set(report)
     assert report["scheme"] == SCHEME and report["shape"] == SHAPE and report["correct"] is True
     assert report["percent_of_peak"] == pytest.approx(100 * report["gflops"] / report["peak_gflops"])
-    assert {Path(path).suffix for path in report["emitted"]} == {".c", ".h", ".so", ".json"}
+    assert {Path(path).suffix for path in report["emitted"]} == {".c", ".h", ".so", ".json", ".mk", ""}
 
 
 @pytest.mark.slow
