@@ -11,7 +11,7 @@ from graph.layouts.costs import Costs
 from graph.layouts.explain import renamed, told
 from graph.layouts.rewrite import with_layouts
 from graph.library.build import files_of
-from graph.library.kernels import Kernel, Kernels, Work, products_of
+from graph.library.kernels import KernelFile, Kernels, Work, products_of
 from graph.library.text import library
 from graph.model.language import Model
 from graph.model.regions import kernel_steps
@@ -66,11 +66,13 @@ class Variant:
 
     def compiled(
         self, schemes: Mapping[Problem, Any], progress: Progress = lambda stage: None
-    ) -> Mapping[Work, Kernel]:
+    ) -> Mapping[Work, KernelFile]:
         """The kernels. Products that `schemes` lacks have the schemes to begin with."""
         return self.kernels.compiled(works_of(self.graph), {**self.schemes, **schemes}, progress)
 
-    def files(self, made: Mapping[Work, Kernel], costs: Costs | None = None, layouts: str = "") -> Mapping[str, bytes]:
+    def files(
+        self, made: Mapping[Work, KernelFile], costs: Costs | None = None, layouts: str = ""
+    ) -> Mapping[str, bytes]:
         """The files with these kernels. costs: what to say about the layouts of steps. layouts: how all were chosen."""
         tuned = frozenset(problem for problem in self.chosen if self._is_tuned(problem, made[problem]))
         laid = told(self.plan, self.laid, self.last, costs) if costs else {}
@@ -79,7 +81,7 @@ class Variant:
         of_steps = renamed(laid, pairs)
         return files_of(self.graph, library(self.graph, made, self.name), made, tuned, of_steps, layouts)
 
-    def _is_tuned(self, problem: Problem, kernel: Kernel) -> bool:
+    def _is_tuned(self, problem: Problem, kernel: KernelFile) -> bool:
         kept = in_models.chosen(self.kernels.of(problem.dtype), problem)
         return kept is not None and kernel.scheme == kept.text != self.chosen[problem].scheme.text
 

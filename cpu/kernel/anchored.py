@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cpu.kernel.arguments import aligned, aligned_empty, like, pointer
-from cpu.kernel.callable import Kernel, Packed
+from cpu.kernel.callable import CpuKernel, Packed
 from cpu.kernel.export_program import save_anchored
 from cpu.kernel.given import inputs_of_call, outputs_of_call
 from cpu.kernel.program import ProgramKernel, checked_array, outputs_of
@@ -30,7 +30,12 @@ class AnchoredKernel(ProgramKernel):
     """A program in up to three kernels, called as a `ProgramKernel` is. `pack` packs its weights for many calls."""
 
     def __init__(
-        self, program: Sized, found: Anchored, anchor: Kernel, before: ProgramKernel | None, after: ProgramKernel | None
+        self,
+        program: Sized,
+        found: Anchored,
+        anchor: CpuKernel,
+        before: ProgramKernel | None,
+        after: ProgramKernel | None,
     ):
         self.program, self.found, self.anchor, self.before, self.after = program, found, anchor, before, after
         self.inputs = program.inputs
@@ -41,7 +46,7 @@ class AnchoredKernel(ProgramKernel):
         return AnchoredKernel, (self.program, self.found, self.anchor, self.before, self.after)
 
     @property
-    def parts(self) -> tuple[ProgramKernel | Kernel, ...]:
+    def parts(self) -> tuple[ProgramKernel | CpuKernel, ...]:
         """The kernels in the order in which they run."""
         return tuple(part for part in (self.before, self.anchor, self.after) if part is not None)
 

@@ -42,7 +42,7 @@ from tiling.text.shapes import canonical
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """Weights in the order in which one scheme reads them. `Kernel.pack` makes them; a call takes them as w."""
+    """Weights in the order in which one scheme reads them. `CpuKernel.pack` makes them; a call takes them as w."""
 
     data: np.ndarray
     scheme: Scheme | Winograd
@@ -52,7 +52,7 @@ class Packed:
         return _packed_again, (self.data, self.scheme)
 
 
-class Kernel:
+class CpuKernel:
     """A compiled scheme. `kernel(x, w)` gives y; see `__call__`, `pack`, and `cpu.kernel.export`."""
 
     def __init__(self, scheme: Scheme | Winograd, source: Source, saved: bytes | None = None, cold: bool = False):
@@ -85,7 +85,7 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<Kernel of {self.problem.op} {canonical(self.problem)}: {self.scheme}>"
 
-    def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., CpuKernel], tuple[object, ...]]:
         """Pickles the scheme and the C text, and the library of a saved kernel.
 
         Unpickling loads the kernel, compiles it if the cache lacks it, and raises what loading raises.
@@ -296,19 +296,19 @@ def _packed_again(data: np.ndarray, scheme: Scheme | Winograd) -> Packed:
 
 def _loaded_again(
     scheme: Scheme | Winograd, source: Source, saved: bytes | None, cold: bool, timing: Timing | None
-) -> Kernel:
-    kernel = Kernel(scheme, source, saved, cold)
+) -> CpuKernel:
+    kernel = CpuKernel(scheme, source, saved, cold)
     kernel._timing = timing
     return kernel
 
 
-def build(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = False, cold: bool = False) -> Kernel:
+def build(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = False, cold: bool = False) -> CpuKernel:
     """Emits a scheme, compiles it unless the cache has it, and loads it.
 
-    stream: as in `cpu.codegen.emit.emit`. cold: as in `Kernel`. Raises SchemeError, ToolchainError, CacheError or
+    stream: as in `cpu.codegen.emit.emit`. cold: as in `CpuKernel`. Raises SchemeError, ToolchainError, CacheError or
     CpuError.
     """
-    return Kernel(scheme, emitted(scheme, isa, threads, stream), cold=cold)
+    return CpuKernel(scheme, emitted(scheme, isa, threads, stream), cold=cold)
 
 
 def emitted(

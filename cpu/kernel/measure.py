@@ -11,7 +11,7 @@ import numpy as np
 from cpu.codegen.arrays import stored
 from cpu.codegen.emit import emit
 from cpu.kernel.arguments import aligned
-from cpu.kernel.callable import Kernel, build, emitted
+from cpu.kernel.callable import CpuKernel, build, emitted
 from cpu.reference.oracle import WrongResult, error_bound, exact_bound, integers, part_written, reals, reference, wrong
 from cpu.reference.winograd import winograd_bound, winograd_integers
 from cpu.runtime.machine.host import MachineError
@@ -155,9 +155,9 @@ def compiled(*, op: str, shape: str, scheme: str, isa: str, threads: int, stream
     _built(problem_of(op, shape), scheme, isa, threads, stream)
 
 
-def _built(problem: Problem, scheme: str, isa: str, threads: int, stream: bool) -> Kernel:
+def _built(problem: Problem, scheme: str, isa: str, threads: int, stream: bool) -> CpuKernel:
     parsed = parse(problem, scheme)
-    return Kernel(parsed, emitted(parsed, isa_named(isa), threads, stream, _written))
+    return CpuKernel(parsed, emitted(parsed, isa_named(isa), threads, stream, _written))
 
 
 # Repetitions of a microkernel's measurement, each in memory of its own and beside its own peak. One repetition differs
@@ -181,7 +181,7 @@ def microkernel(*, name: str, l1_bytes: int, seconds: float) -> Measurement:
     return min(repetitions, key=lambda repetition: min(repetition["samples"]) * repetition["peak_gflops"])
 
 
-def check_exact(kernel: Kernel) -> tuple[np.ndarray, ...]:
+def check_exact(kernel: CpuKernel) -> tuple[np.ndarray, ...]:
     """Runs the kernel on small integers and compares with `==`, or within a bound what an epilogue rounds.
 
     Returns x, the packed weights, y and the epilogue's arrays. Raises WrongResult.
@@ -238,7 +238,7 @@ def bound_of(scheme: Scheme | Winograd, *inputs: np.ndarray) -> np.ndarray | flo
 
 
 def _timed(
-    kernel: Kernel,
+    kernel: CpuKernel,
     x: np.ndarray,
     packed: np.ndarray,
     y: np.ndarray,

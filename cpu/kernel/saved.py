@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from cpu.codegen.emit import Source, microkernels_of, packed_elements_of, symbol_of
-from cpu.kernel.callable import Kernel
+from cpu.kernel.callable import CpuKernel
 from cpu.kernel.export import OPTIONAL, RECORD, ExportError, Record, as_path, checked_name, seal
 from cpu.runtime.saved_files import content, of_others
 from microkernels.tile.isa import isa_named
@@ -20,7 +20,7 @@ from tiling.text.notation import parse
 from tiling.text.shapes import problem_of
 
 
-def load(path: str | Path) -> Kernel:
+def load(path: str | Path) -> CpuKernel:
     """Loads the kernel that `save` wrote. path: its folder, or its SYMBOL.json if a folder holds several.
 
     The record, the library and the source are checked before the library is loaded: a library is code, and one that the
@@ -68,7 +68,7 @@ def load(path: str | Path) -> Kernel:
         scratch=record.get("scratch"),
     )
     try:
-        return Kernel(scheme, source, library)
+        return CpuKernel(scheme, source, library)
     except OSError as error:
         raise ExportError(f"{files[1]} cannot be loaded: {error}") from error
 

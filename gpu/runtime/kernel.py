@@ -30,7 +30,7 @@ CUPY_DTYPES = {name: each.elsewhere for name, each in FORMATS.items()}
 
 
 @dataclass(frozen=True)
-class Kernel:
+class GpuKernel:
     """`kernel(a, b)` gives c, or `kernel(x, w)` gives y, on the device on which the kernel was loaded.
 
     `timing` is what a search measured by events on the device; None where nothing was measured.
@@ -40,7 +40,7 @@ class Kernel:
     loaded: Loaded
     timing: Timing | None = None
 
-    def __reduce__(self) -> tuple[Callable[..., Kernel], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., GpuKernel], tuple[object, ...]]:
         """Pickles a kernel as its scheme. The process that unpickles it compiles it, or finds it compiled."""
         return _loaded_again, (self.scheme, self.timing)
 
@@ -121,17 +121,17 @@ def check_array(tensor: Tensor, dtype: str, shape: tuple[int, ...], found: str, 
         raise ArgumentError(f"{name} does not begin at a multiple of {ALIGNMENT} bytes: copy it to an array of its own")
 
 
-def load(scheme: Scheme) -> Kernel:
+def load(scheme: Scheme) -> GpuKernel:
     """Compiles a scheme for this process's current GPU and loads it there.
 
     Raises DeviceError where no GPU can run it, CompileError without NVRTC, SchemeError for a scheme that is no kernel
     of a GPU.
     """
     source = emit_scheme(scheme)
-    return Kernel(source, load_program(source))
+    return GpuKernel(source, load_program(source))
 
 
-def _loaded_again(scheme: Scheme, timing: Timing | None) -> Kernel:
+def _loaded_again(scheme: Scheme, timing: Timing | None) -> GpuKernel:
     return replace(load(scheme), timing=timing)
 
 

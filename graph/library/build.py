@@ -20,7 +20,7 @@ from cpu.runtime.compiler.toolchain import ToolchainError, compile_shared, find_
 from cpu.runtime.numbers import ELEMENTS, in_memory
 from graph.calls.compiled import Explained
 from graph.calls.saved_folder import RECORD, seal
-from graph.library.kernels import Kernel, Work, object_of
+from graph.library.kernels import KernelFile, Work, object_of
 from graph.library.places import bytes_of
 from graph.library.text import Library, is_used
 from graph.model.language import Model
@@ -54,7 +54,7 @@ def c_name(text: str) -> str:
 def files_of(
     model: Model,
     made: Library,
-    kernels: Mapping[Work, Kernel],
+    kernels: Mapping[Work, KernelFile],
     tuned_: frozenset[Problem],
     of_steps: Mapping[tuple[str, ...], str],
     layouts: str,
@@ -94,7 +94,7 @@ def files_of(
 
 def explained(
     model: Model,
-    kernels: Mapping[Work, Kernel],
+    kernels: Mapping[Work, KernelFile],
     tuned_: frozenset[Problem],
     layouts: Mapping[tuple[str, ...], str],
 ) -> list[Explained]:

@@ -23,7 +23,7 @@ Work = Problem | Sized
 
 
 @dataclass(frozen=True)
-class Kernel:
+class KernelFile:
     """A compiled file's facts. It defines SYMBOL_run, SYMBOL_supported, and for a product SYMBOL_pack.
 
     threads: how many share a call; each calls SYMBOL_run. arrays: the C type of each, such as "const float *".
@@ -78,29 +78,29 @@ class Kernels:
 
     def __init__(self, of: Callable[[str], CpuBackend]):
         self.of, self.backend = of, of("f32")
-        self._texts: dict[tuple[Work, str], Kernel] = {}
+        self._texts: dict[tuple[Work, str], KernelFile] = {}
 
-    def text(self, work: Work, scheme: Any = None) -> Kernel:
+    def text(self, work: Work, scheme: Any = None) -> KernelFile:
         """The kernel's text, which is not compiled here. scheme: the one of a product."""
         key = (work, scheme.text if scheme else "")
         if key not in self._texts:
             self._texts[key] = self._written(work, scheme)
         return self._texts[key]
 
-    def _written(self, work: Work, scheme: Any) -> Kernel:
+    def _written(self, work: Work, scheme: Any) -> KernelFile:
         if isinstance(work, Problem):
             return self._product(work, self.of(work.dtype).emitted(scheme), scheme)
         text = text_of(work, self.backend.target)
         types = tuple(p.replace("restrict ", "").rpartition("*")[0] + "*" for p in text.parameters)
-        return Kernel(text.symbol, text.inside, text.compiler_flags, text.threads, types, self._scratch(text))
+        return KernelFile(text.symbol, text.inside, text.compiler_flags, text.threads, types, self._scratch(text))
 
-    def _product(self, work: Problem, source: Any, scheme: Any) -> Kernel:
+    def _product(self, work: Problem, source: Any, scheme: Any) -> KernelFile:
         x, w, y = (ELEMENTS[name] for name in (*OPERAND_DTYPES[work.dtype], work.output_dtype))
         arrays = f"const {x.c} *", f"const {w.c} *", f"{y.c} *", *("const float *",) * len(work.epilogue_arrays)
         size, packed = self._scratch(source), w.numpy.itemsize * source.packed
         # With several passes, partial sums wait in the output and would overwrite what the last pass reads.
         beside = enumerate(work.epilogue_arrays, 2) if scheme.single_pass else ()
-        return Kernel(
+        return KernelFile(
             source.symbol,
             source.inside,
             source.compiler_flags,
@@ -120,7 +120,7 @@ class Kernels:
 
     def compiled(
         self, works: Iterable[Work], schemes: Mapping[Problem, Any], progress: Callable[[Stage], None]
-    ) -> Mapping[Work, Kernel]:
+    ) -> Mapping[Work, KernelFile]:
         """A kernel for every different work, compiled on all cores. schemes: the products' schemes.
 
         Raises ToolchainError and CacheError, and what `search.flow.kernels.kernel_for` raises where a scheme does not
@@ -128,7 +128,7 @@ class Kernels:
         """
         all_ = list(dict.fromkeys(works))
         ordered: list[Work] = [*products_of(all_), *(work for work in all_ if isinstance(work, Sized))]
-        found: dict[Work, Kernel] = {}
+        found: dict[Work, KernelFile] = {}
         jobs: dict[Future[bytes], Work] = {}
         with ThreadPoolExecutor(host().cores) as pool:
             try:
@@ -151,6 +151,6 @@ class Kernels:
         return found
 
 
-def object_of(kernel: Kernel) -> bytes:
+def object_of(kernel: KernelFile) -> bytes:
     """The compiled kernel, for linking. Raises ToolchainError and CacheError."""
     return compiled_object(kernel.text, kernel.flags, kernel.openmp)

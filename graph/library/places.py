@@ -11,7 +11,7 @@ from functools import cached_property
 from math import prod
 
 from cpu.runtime.numbers import ELEMENTS
-from graph.library.kernels import Kernel
+from graph.library.kernels import KernelFile
 from graph.model.language import Branch, Loop, Model, ModelError, Step
 from graph.model.regions import every, spans
 from graph.passes.memory import ArenaPlan, Life, aligned, plan
@@ -42,9 +42,9 @@ class Places:
     """The place of every array, and of the memory that kernels need during their calls."""
 
     model: Model
-    kernels: Mapping[Problem | Sized, Kernel]
+    kernels: Mapping[Problem | Sized, KernelFile]
 
-    def kernel(self, step: Step) -> Kernel:
+    def kernel(self, step: Step) -> KernelFile:
         assert isinstance(step.work, (Problem, Sized))
         return self.kernels[step.work]
 

@@ -20,7 +20,7 @@ from cpu.runtime.frames import frames
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.taken_names import is_taken
 from cpu.runtime.team import TEAM
-from graph.library.kernels import Kernel
+from graph.library.kernels import KernelFile
 from graph.library.places import Places, Weight, bytes_of
 from graph.library.steps import Lines, in_comment
 from graph.model.language import Model, ModelError
@@ -48,7 +48,7 @@ class Library:
     header: str
     example: str
     makefile: str
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[KernelFile, ...]
     weights: tuple[Weight, ...]
     weight_bytes: int
     arena: ArenaPlan
@@ -56,7 +56,7 @@ class Library:
     outputs: tuple[Array, ...]
 
 
-def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) -> Library:
+def library(model: Model, kernels: Mapping[Problem | Sized, KernelFile], name: str) -> Library:
     """The library of a model. Raises ModelError for a name that is not a C name."""
     if name in {kernel.symbol for kernel in kernels.values()}:
         raise _taken(name)
@@ -121,7 +121,7 @@ def library(model: Model, kernels: Mapping[Problem | Sized, Kernel], name: str) 
 
 
 def _fingerprint(
-    name: str, arrays: Sequence[Array], places: Places, lines: Sequence[str], kernels: Sequence[Kernel]
+    name: str, arrays: Sequence[Array], places: Places, lines: Sequence[str], kernels: Sequence[KernelFile]
 ) -> str:
     """A digest of the inputs and outputs, of the places and the packing of the weights, and of all texts."""
     told = [
@@ -166,7 +166,7 @@ def _words() -> frozenset[str]:
 _FILES = ("model.c", "model.h", "example.c")
 
 
-def _declarations(kernel: Kernel) -> list[str]:
+def _declarations(kernel: KernelFile) -> list[str]:
     gives = "void" if kernel.packed else "int"
     lines = [
         f"{gives} {kernel.symbol}_run({', '.join(kernel.parameters) or 'void'});",

@@ -89,7 +89,7 @@ def generate_conv(
     (`tiling.rewrite.winograd.algorithm`). It is for float32, channels last, without groups or dilation. "auto" takes
     the faster of the two algorithms.
 
-    target="cuda" gives a `gpu.runtime.kernel.Kernel` for this process's GPU. Its arrays are CuPy arrays or DLPack
+    target="cuda" gives a `gpu.runtime.kernel.GpuKernel` for this process's GPU. Its arrays are CuPy arrays or DLPack
     tensors of `dtype`: "f16" (the default), "bf16", "tf32" (float32 arrays) or, without tensor cores, "f32". w is
     (K,R,S,C), with layout="nchw" (K,C,R,S).
     target="cuda-twin" gives the same kernel as a function of NumPy arrays, which a CPU computes thread by thread. It is

@@ -18,7 +18,7 @@ from pathlib import Path
 from bench.run.ending import ending
 from bench.run.journal import alone
 from bench.run.options import add_first_search, add_isa
-from cpu.kernel.callable import Kernel
+from cpu.kernel.callable import CpuKernel
 from cpu.runtime.compiler.toolchain import CompileError, find_compiler
 from cpu.runtime.options import Parser
 from cpu.runtime.output import readable
@@ -58,7 +58,7 @@ def turns(backend: CpuBackend, problem: Problem, budget: float) -> Turns:
     Raises CandidateError where the kernel fails, and what a search raises.
     """
     kernel = kernel_for(problem, backend.target, "measure", budget)
-    assert isinstance(kernel, Kernel)
+    assert isinstance(kernel, CpuKernel)
     tuned, deployed = [], []
     room = tempfile.TemporaryDirectory(prefix="tilewright-")
     with room as folder, closing(backend.evaluator(kernel.problem)) as evaluator:

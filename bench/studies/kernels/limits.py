@@ -20,7 +20,7 @@ import numpy as np
 from bench.run.ending import ending
 from bench.run.journal import alone
 from cpu.codegen.emit import Source, emit
-from cpu.kernel.callable import Kernel
+from cpu.kernel.callable import CpuKernel
 from cpu.runtime.machine.neighbours import undisturbed
 from cpu.runtime.options import Parser
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
@@ -106,7 +106,7 @@ class Limits:
 def limits(backend: CpuBackend, scheme: Scheme) -> Limits:
     """Times the variants of a scheme in turns. Raises as `CpuBackend.build` does, and ProblemError without strides."""
     kinds = variants(scheme, backend)
-    kernels = {name: Kernel(scheme, source) for name, (source, _) in kinds.items()}
+    kernels = {name: CpuKernel(scheme, source) for name, (source, _) in kinds.items()}
 
     def padded(tensor: Tensor) -> int:
         return prod(tensor.shape[:-1]) * (tensor.shape[-1] + LINE // 4)

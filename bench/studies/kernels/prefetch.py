@@ -16,7 +16,7 @@ from bench.run.layouts import laid_out
 from bench.run.options import add_isa, add_layout
 from cpu.codegen.arrays import stored
 from cpu.kernel.arguments import aligned
-from cpu.kernel.callable import Kernel
+from cpu.kernel.callable import CpuKernel
 from cpu.reference.oracle import reals
 from cpu.runtime.machine.neighbours import undisturbed
 from cpu.runtime.options import Parser
@@ -56,7 +56,9 @@ def gain(backend: CpuBackend, scheme: AnyScheme) -> Gain | None:
     if REQUEST not in kernel.source:
         return None
     source = kernel.emitted
-    kernels = {name: Kernel(scheme, replace(source, inside=before + source.inside)) for name, before in BEFORE.items()}
+    kernels = {
+        name: CpuKernel(scheme, replace(source, inside=before + source.inside)) for name, before in BEFORE.items()
+    }
     x, w = map(aligned, stored(scheme.problem, reals(scheme.problem, 0)))
     packed, y = kernel.pack(w), kernel.empty()
     turns: dict[str, list[Timing]] = {name: [] for name in BEFORE}

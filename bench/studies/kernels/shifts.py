@@ -26,7 +26,7 @@ from bench.run.journal import alone
 from bench.run.layers import ALLOCATOR, WAITING
 from bench.run.targets.turns import timed
 from cpu.kernel.arguments import aligned
-from cpu.kernel.callable import Kernel
+from cpu.kernel.callable import CpuKernel
 from cpu.kernel.program import ProgramKernel
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import fingerprint, host
@@ -164,7 +164,7 @@ def _steps(task: Task, x: np.ndarray, f: np.ndarray, threads: int) -> Callable[[
     extents: dict[str, Any] = dict(zip("nhwc", x.shape))
     shift = generate_program(SHIFT, shapes={"x": x.shape, "a": (task.c,), "b": (task.c,)}, threads=threads, **extents)
     product = generate_matmul(m=task.n * task.h * task.w, n=task.k, k=task.c, threads=threads)
-    assert isinstance(shift, ProgramKernel) and isinstance(product, Kernel)
+    assert isinstance(shift, ProgramKernel) and isinstance(product, CpuKernel)
     (z,), y, packed, (a, b) = shift.empty(), product.empty(), product.pack(np.ascontiguousarray(f.T)), task.shifts
 
     def call() -> np.ndarray:

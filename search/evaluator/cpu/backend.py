@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any  # what workers are given and give is JSON
 
 from cpu.codegen.emit import Source, emit, forms_of, packing_forms_of
-from cpu.kernel.callable import Kernel, emitted
+from cpu.kernel.callable import CpuKernel, emitted
 from cpu.passes.order import PRODUCT
 from cpu.runtime.compiler.toolchain import CompileError, compile_shared, find_compiler
 from cpu.runtime.machine.host import host
@@ -148,11 +148,11 @@ class CpuBackend:
         else:
             self.build(scheme)
 
-    def build(self, scheme: AnyScheme, timing: Timing | None = None) -> Kernel:
+    def build(self, scheme: AnyScheme, timing: Timing | None = None) -> CpuKernel:
         kernel = self._kernels.get(scheme.text)
         if kernel is None:
             either: Any = scheme  # a kernel takes Winograd's algorithm too, and tells them apart
-            kernel = Kernel(either, self.emitted(scheme), cold=self.target.cache == "cold")
+            kernel = CpuKernel(either, self.emitted(scheme), cold=self.target.cache == "cold")
             self._kernels[scheme.text] = kernel
         if timing:
             kernel.timing = timing
@@ -164,7 +164,7 @@ class CpuBackend:
         return emitted(either, self.isa, self.target.threads, _streams(scheme), _written)
 
     @cached_property
-    def _kernels(self) -> dict[str, Kernel]:
+    def _kernels(self) -> dict[str, CpuKernel]:
         return {}
 
     def job(self, scheme: AnyScheme) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from cpu.codegen.program.emit import ProgramSource, emit
 from cpu.codegen.program.explain import explained
 from cpu.codegen.program.names import with_c_names
 from cpu.kernel.anchored import AnchoredKernel
-from cpu.kernel.callable import Kernel
+from cpu.kernel.callable import CpuKernel
 from cpu.kernel.program import ProgramKernel, build_program
 from cpu.kernel.random_inputs import random_inputs
 from cpu.passes.forms import program_forms
@@ -75,7 +75,7 @@ def target_of_anchor(found: Anchored, target: Target) -> Target:
     return replace(other, cache=target.cache)
 
 
-def around(program: Sized, found: Anchored, anchor: Kernel, target: Target) -> AnchoredKernel:
+def around(program: Sized, found: Anchored, anchor: CpuKernel, target: Target) -> AnchoredKernel:
     """The kernel of a program around that of its anchor. Raises ToolchainError, CacheError or CpuError."""
     before = build(found.before, target) if found.before else None
     after = build(found.after, target) if found.after else None

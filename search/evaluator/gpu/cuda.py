@@ -14,7 +14,7 @@ from typing import Any  # what workers are given and give is JSON
 from cpu.runtime.compiler.toolchain import CompileError
 from cpu.runtime.processes.worker import CandidateError, Worker, WorkerError
 from gpu.runtime.compiler.compile import compiler_name
-from gpu.runtime.kernel import Kernel, load
+from gpu.runtime.kernel import GpuKernel, load
 from gpu.runtime.machine.device import DeviceError, current_device, driver_version
 from gpu.runtime.machine.isolation import ADDRESSES
 from search.evaluator.gpu.backend import GpuBackend, gpu_target
@@ -58,7 +58,7 @@ class CudaBackend(GpuBackend):
         """No choice of the model is kept, since choosing takes no longer than looking it up."""
         return self.target.kind(tune) if tune == "measure" else None
 
-    def build(self, scheme: AnyScheme, timing: Timing | None = None) -> Kernel:
+    def build(self, scheme: AnyScheme, timing: Timing | None = None) -> GpuKernel:
         return replace(load(direct(scheme)), timing=timing)
 
     def job(self, scheme: AnyScheme) -> dict[str, Any]:

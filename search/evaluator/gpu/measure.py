@@ -16,7 +16,7 @@ from cpu.runtime.machine.host import MachineError, host
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.runtime.arrays import from_device, poisoned, to_device
 from gpu.runtime.compiler.compile import compile_afresh, spilled
-from gpu.runtime.kernel import Kernel, load
+from gpu.runtime.kernel import GpuKernel, load
 from gpu.runtime.machine.device import current_device
 from gpu.runtime.machine.isolation import ending_on_a_fault
 from gpu.runtime.machine.timer import HEAD_START, event_seconds, timed
@@ -116,18 +116,18 @@ def _random(problem: Problem) -> list[Any]:
     return to_device(problem, reals(problem))
 
 
-def _check(kernel: Kernel, exact: Placed) -> None:
+def _check(kernel: GpuKernel, exact: Placed) -> None:
     """Runs the kernel on the case. Raises WrongResult."""
     exact.check(_output(kernel, exact.inputs))
 
 
-def _output(kernel: Kernel, inputs: Sequence[Any]) -> Any:
+def _output(kernel: GpuKernel, inputs: Sequence[Any]) -> Any:
     output = poisoned(kernel.problem)
     kernel(*inputs, out=output)
     return output
 
 
-def _timed(kernel: Kernel, inputs: Sequence[Any], seconds: float) -> dict[str, Any]:
+def _timed(kernel: GpuKernel, inputs: Sequence[Any], seconds: float) -> dict[str, Any]:
     output = poisoned(kernel.problem)
     samples = timed(lambda count: event_seconds(lambda: kernel(*inputs, out=output), count), seconds)
     peak = current_device().peak_flops(kernel.problem.dtype)

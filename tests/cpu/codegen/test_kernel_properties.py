@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cpu.kernel.callable import Kernel, emitted
+from cpu.kernel.callable import CpuKernel, emitted
 from cpu.reference.oracle import integers
 from cpu.runtime.compiler.toolchain import find_compiler
 from cpu.runtime.machine.host import supports
@@ -195,7 +195,7 @@ def drop_kernels(isa: str, reports) -> None:
     source = emitted(scheme, isa_named(isa), threads=2)
     # Often, since it takes a thread that is awake just when its code goes.
     for count in range(100):
-        kernel = Kernel(scheme, source)
+        kernel = CpuKernel(scheme, source)
         reports.send(f"kernel {count}")
         kernel(x, w)
         del kernel

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cpu.codegen.emit import emit
-from cpu.kernel.callable import Kernel, build
+from cpu.kernel.callable import CpuKernel, build
 from cpu.kernel.opened import CpuError
 from cpu.kernel.saved import load
 from cpu.reference.oracle import integers, reference
@@ -32,7 +32,7 @@ KERNELS = {
 }
 
 
-def is_the_same(kernel: Kernel, other: Kernel) -> bool:
+def is_the_same(kernel: CpuKernel, other: CpuKernel) -> bool:
     inputs = integers(kernel.original)
     packed = other.pack(inputs[1])
     return (

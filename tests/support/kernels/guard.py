@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from cpu.kernel.callable import Kernel
+from cpu.kernel.callable import CpuKernel
 from cpu.kernel.measure import check_exact, exact_case
 from cpu.reference.oracle import WrongResult, error_bound, reals, reference, wrong
 from cpu.runtime.numbers import ELEMENTS
@@ -57,7 +57,7 @@ class Guarded:
         return any(np.any(now != before) for now, before in self._slack)
 
 
-def check_guarded(kernel: Kernel, place: str) -> None:
+def check_guarded(kernel: CpuKernel, place: str) -> None:
     """Packs and computes through the C functions alone, every array at `place`. Raises WrongResult."""
     problem = kernel.original
     values, expected, bound = exact_case(kernel.scheme)

@@ -9,7 +9,7 @@ import pytest
 
 from bench.studies.kernels import limits
 from cpu.codegen.emit import emit
-from cpu.kernel.callable import Kernel
+from cpu.kernel.callable import CpuKernel
 from microkernels.tile.isa import isa_named
 from search.evaluator.cpu.backend import cpu_backend
 from tiling.machine import Timing
@@ -41,7 +41,7 @@ def test_pixels_that_lie_apart_are_still_the_same_convolution():
     source = limits.apart(emit(SCHEME, isa_named("portable")), "X", 8)
     rng = np.random.default_rng(0)
     x, w = rng.integers(-3, 4, (6, 6, 8)).astype(np.float32), rng.integers(-3, 4, (16, 8, 1, 1)).astype(np.float32)
-    kernel, plain = Kernel(SCHEME, source), Kernel(SCHEME, emit(SCHEME, isa_named("portable")))
+    kernel, plain = CpuKernel(SCHEME, source), CpuKernel(SCHEME, emit(SCHEME, isa_named("portable")))
     wide = limits.area(36 * 24, False)
     wide.reshape(36, 24)[:, :8] = x.reshape(36, 8)
     y, packed = kernel.empty(), plain.pack(w).data

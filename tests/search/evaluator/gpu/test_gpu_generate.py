@@ -14,7 +14,7 @@ import search.evaluator.gpu.twin
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.model.devices import DEVICES
 from gpu.model.predict import rank
-from gpu.runtime.kernel import ArgumentError, Kernel
+from gpu.runtime.kernel import ArgumentError, GpuKernel
 from gpu.runtime.machine.device import DeviceError
 from search import generate_conv, generate_matmul, generate_program
 from search.evaluator.gpu.backend import gpu_target
@@ -66,7 +66,7 @@ def test_a_products_own_b_and_its_bias_are_told_apart():
 
 def test_generate_for_the_device_loads_the_choice(monkeypatch):
     monkeypatch.setattr(search.evaluator.gpu.backend, "current_device", lambda: DEVICES["A100"])
-    monkeypatch.setattr(search.evaluator.gpu.cuda, "load", lambda scheme: Kernel(emit_scheme(scheme), None))
+    monkeypatch.setattr(search.evaluator.gpu.cuda, "load", lambda scheme: GpuKernel(emit_scheme(scheme), None))
     monkeypatch.setattr(search.evaluator.gpu.cuda.CudaBackend, "compiler", "NVRTC")
     kernel = generate_matmul(m=40, n=24, k=56, target="cuda", dtype="bf16")
     assert kernel.scheme == rank(matmul(m=40, n=24, k=56, dtype="bf16"), DEVICES["A100"])[0].scheme
