@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tiling.loops.index import Index, Part
+from tiling.loops.index import Index, Operation
 from tiling.loops.language import Aligned, Condition, Flag
 
 
@@ -11,25 +11,23 @@ def number(index: Index) -> str:
     text = ""
     for term, c in index.terms:
         sign, size = ("-" if c < 0 else "+"), abs(c)
-        one = _part(term) if isinstance(term, Part) else term
+        one = _operation(term) if isinstance(term, Operation) else term
         if size != 1:
-            one = f"{size} * ({one})" if isinstance(term, Part) and term.operation in "/%" else f"{size} * {one}"
+            one = f"{size} * ({one})" if isinstance(term, Operation) and term.operation in "/%" else f"{size} * {one}"
         text += f" {sign} {one}" if text else (f"-{one}" if c < 0 else one)
     if not text:
         return str(index.offset)
     return f"{text} {'-' if index.offset < 0 else '+'} {abs(index.offset)}" if index.offset else text
 
 
-def _part(part: Part) -> str:
-    left, right = number(part.left), number(part.right)
-    if part.operation == "^":
+def _operation(one: Operation) -> str:
+    left, right = number(one.left), number(one.right)
+    if one.operation == "^":
         return f"({' ^ '.join(f'({side})' if ' ' in side else side for side in (left, right))})"
-    right = f"({right})" if part.operation in "*/%" and " " in right else right
-    if part.operation in ("min", "max"):
-        return f"({left} {'<' if part.operation == 'min' else '>'} {right} ? {left} : {right})"
-    return (
-        f"({left}) {part.operation} {right}" if " + " in left or " - " in left else f"{left} {part.operation} {right}"
-    )
+    right = f"({right})" if one.operation in "*/%" and " " in right else right
+    if one.operation in ("min", "max"):
+        return f"({left} {'<' if one.operation == 'min' else '>'} {right} ? {left} : {right})"
+    return f"({left}) {one.operation} {right}" if " + " in left or " - " in left else f"{left} {one.operation} {right}"
 
 
 def test(condition: Condition) -> str:

@@ -1,6 +1,6 @@
 """Index expressions: whole numbers over loop variables, such as `2*h + r - 1` or `worker / 4 % 2`.
 
-An index is a sum of terms and a number. A term is a variable or a `Part`, an operation such as a quotient. Equal
+An index is a sum of terms and a number. A term is a variable or an `Operation`, such as a quotient. Equal
 sums compare equal, whatever the order of their terms.
 """
 
@@ -13,7 +13,7 @@ Range = tuple[int, int]  # the least and the largest value, both included
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Operation:
     """One operation on indices: "*", "/" or "%" by a positive number (rounded down), "min", "max", or "^".
 
     "^" is the exclusive or of the bits. Both of its operands are at least 0.
@@ -44,7 +44,7 @@ class Part:
 class Index:
     """Σ coefficient·term + offset. The terms keep the order in which they were added, for readers."""
 
-    terms: tuple[tuple[str | Part, int], ...]
+    terms: tuple[tuple[str | Operation, int], ...]
     offset: int = 0
 
     def __add__(self, other: Index | int) -> Index:
@@ -71,12 +71,12 @@ class Index:
     def __floordiv__(self, by: int) -> Index:
         if all(c % by == 0 for _, c in self.terms) and self.offset % by == 0:
             return Index(tuple((term, c // by) for term, c in self.terms), self.offset // by)
-        return Index(((Part("/", self, constant(by)), 1),)) if self.terms else constant(self.offset // by)
+        return Index(((Operation("/", self, constant(by)), 1),)) if self.terms else constant(self.offset // by)
 
     def __mod__(self, by: int) -> Index:
         if all(c % by == 0 for _, c in self.terms):
             return constant(self.offset % by)
-        return Index(((Part("%", self, constant(by)), 1),))
+        return Index(((Operation("%", self, constant(by)), 1),))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Index):
@@ -101,23 +101,23 @@ class Index:
         return next((c for term, c in self.terms if term == name), 0)
 
     def names(self) -> Iterator[str]:
-        """The variables that occur, also inside parts."""
+        """The variables that occur, also inside operations."""
         for term, _ in self.terms:
             if isinstance(term, str):
                 yield term
             else:
                 yield from term.names()
 
-    def parts(self) -> Iterator[Part]:
+    def operations(self) -> Iterator[Operation]:
         """The operations in the index, also inside others."""
         for term, _ in self.terms:
-            if isinstance(term, Part):
+            if isinstance(term, Operation):
                 yield term
-                yield from term.left.parts()
-                yield from term.right.parts()
+                yield from term.left.operations()
+                yield from term.right.operations()
 
     def has(self, name: str) -> bool:
-        """Whether a variable occurs, also inside parts."""
+        """Whether a variable occurs, also inside operations."""
         for term, _ in self.terms:  # asked of every access that runs: a generator would take four times as long
             if term == name or (not isinstance(term, str) and (term.left.has(name) or term.right.has(name))):
                 return True
@@ -127,7 +127,7 @@ class Index:
         """The value where variables have these values. A vector may be one of these values itself: do not change it."""
         total: int | None = self.offset or None
         for term, coefficient in self.terms:
-            value = values[term] if isinstance(term, str) else _part_at(term, values)
+            value = values[term] if isinstance(term, str) else _value_of(term, values)
             if coefficient != 1:
                 value = coefficient * value
             # No `+=`: the values may be vectors of other shapes. Nor + 0, which takes a vector as long as any sum.
@@ -154,7 +154,7 @@ class Index:
         """The least and the largest value that the index may have. A variable that is not in `ranges` is KeyError."""
         low = high = self.offset
         for term, coefficient in self.terms:
-            least, most = ranges[term] if isinstance(term, str) else _part_within(term, ranges)
+            least, most = ranges[term] if isinstance(term, str) else _range_of(term, ranges)
             low += coefficient * (least if coefficient > 0 else most)
             high += coefficient * (most if coefficient > 0 else least)
         return low, high
@@ -164,7 +164,7 @@ class Index:
         for term, c in self.terms:
             sign, size = ("-" if c < 0 else "+"), abs(c)
             # A sign binds more tightly than a quotient: -(h / 2), where -h / 2 would round -h.
-            quotient = isinstance(term, Part) and term.operation in ("/", "%")
+            quotient = isinstance(term, Operation) and term.operation in ("/", "%")
             apart = quotient and (size != 1 or (c < 0 and not text))
             name = f"({term})" if apart else str(term)
             one = name if size == 1 else f"{size}*{name}"
@@ -201,7 +201,7 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = {
 
 
 def applied(operation: str, left: Index, right: Index) -> Index:
-    """The index of an operation of `Part`; a number where both sides are."""
+    """The index that is one operation on two others; a number where both are."""
     if left.is_constant and right.is_constant:
         return constant(_OPERATIONS[operation](left.offset, right.offset))
     if operation == "*":
@@ -214,25 +214,25 @@ def applied(operation: str, left: Index, right: Index) -> Index:
         return left % right.offset
     if operation == "^" and ZERO in (left, right):
         return left if right == ZERO else right
-    return Index(((Part(operation, left, right), 1),))
+    return Index(((Operation(operation, left, right), 1),))
 
 
-def _part_at(part: Part, values: Mapping[str, int]) -> int:
-    right = part.right
-    return _OPERATIONS[part.operation](part.left.at(values), right.at(values) if right.terms else right.offset)
+def _value_of(one: Operation, values: Mapping[str, int]) -> int:
+    right = one.right
+    return _OPERATIONS[one.operation](one.left.at(values), right.at(values) if right.terms else right.offset)
 
 
-def _part_within(part: Part, ranges: Mapping[str, Range]) -> Range:
-    (low, high), (least, most) = part.left.within(ranges), part.right.within(ranges)
-    if part.operation in "/%":  # by a positive number, even where nothing is known of it
+def _range_of(one: Operation, ranges: Mapping[str, Range]) -> Range:
+    (low, high), (least, most) = one.left.within(ranges), one.right.within(ranges)
+    if one.operation in "/%":  # by a positive number, even where nothing is known of it
         least, most = max(least, 1), max(most, 1)
-    if part.operation in "*/":
-        ends = [_OPERATIONS[part.operation](left, right) for left in (low, high) for right in (least, most)]
+    if one.operation in "*/":
+        ends = [_OPERATIONS[one.operation](left, right) for left in (low, high) for right in (least, most)]
         return min(ends), max(ends)
-    if part.operation == "%":
+    if one.operation == "%":
         inside = least == most and low // least == high // least
         return (low % least, high % least) if inside else (0, most - 1)
-    if part.operation == "^":
+    if one.operation == "^":
         return 0, (1 << max(high, most).bit_length()) - 1
-    operation = _OPERATIONS[part.operation]
+    operation = _OPERATIONS[one.operation]
     return operation(low, least), operation(high, most)

@@ -27,7 +27,7 @@ from functools import partial
 
 from cpu.passes.control.unroll import decided
 from tiling.loops.conditions import conditions_of, with_conditions
-from tiling.loops.index import ZERO, Index, Part, applied, constant, variable
+from tiling.loops.index import ZERO, Index, Operation, applied, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Block, Body, Condition, Define, For, If, Inside, Statement, Store
 from tiling.loops.lowering.nest import counter
@@ -113,7 +113,7 @@ class _Bounder:
     def point(self, test: Condition) -> Index | None:
         """The point that a test asks about; None for any other test."""
         for term, _ in test.index.terms if isinstance(test, Inside) else ():
-            if not isinstance(term, Part) or term.operation not in ("/", "%"):
+            if not isinstance(term, Operation) or term.operation not in ("/", "%"):
                 continue
             by_pitch = term.right == constant(self.flat.pitch)
             # Prefetches every so many steps may count as many taps or channels.
@@ -129,7 +129,7 @@ class _Bounder:
         found = constant(index.offset)
         for term, coefficient in index.terms:
             value = Index(((term, 1),))
-            if isinstance(term, Part) and term.left == point:
+            if isinstance(term, Operation) and term.left == point:
                 value = variable(LINE) if term.operation == "/" else here - variable(LINE) * self.flat.pitch
             found = found + value * coefficient
         return found

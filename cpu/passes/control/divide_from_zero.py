@@ -70,7 +70,7 @@ class _Walk:
 
 def _divides(index: Index) -> bool:
     """Whether an index has a quotient or a remainder."""
-    return any(part.operation in ("/", "%") for part in index.parts())
+    return any(one.operation in ("/", "%") for one in index.operations())
 
 
 def _narrow(condition: Condition, ranges: _Ranges) -> None:

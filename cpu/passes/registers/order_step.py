@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from cpu.passes.registers.products import (
     Point,
-    Product,
+    StepProduct,
     address_of,
     copies_of,
     is_copy,
@@ -59,7 +59,7 @@ def order_step(kernel: Kernel, registers: int) -> Kernel:
 
 
 class _Orderer:
-    """Orders the steps of a function. Each step is a list of products (`Product`).
+    """Orders the steps of a function. Each step is a list of products (`StepProduct`).
 
     Equal loads are one object, kept in `known`, so dictionaries use their `id`: hashing a whole load takes longer.
     """
@@ -95,7 +95,7 @@ class _Orderer:
         assert not copies, "a copy of vectors stands before the step that holds them"
         return tuple(found)
 
-    def step(self, products: list[Product], copies: list[Invoke]) -> Body:
+    def step(self, products: list[StepProduct], copies: list[Invoke]) -> Body:
         """The statements of a step. The products come point by point. copies: stores of vectors of the
         products to another buffer.
         """
@@ -110,7 +110,7 @@ class _Orderer:
             found.append(Block("", self.run([product for product in products if product.point in run], copies)))
         return tuple(found)
 
-    def runs(self, products: list[Product]) -> list[tuple[Point, ...]]:
+    def runs(self, products: list[StepProduct]) -> list[tuple[Point, ...]]:
         """The points of a step, in runs whose vectors are all in registers at once. Points that share an exchange of
         lanes stay together where at least their vectors fit.
         """
@@ -127,18 +127,18 @@ class _Orderer:
             runs[-1:] = [runs[-1] + run] if len(runs[-1] + run) <= most else [runs[-1], run]
         return runs
 
-    def most_points(self, products: list[Product]) -> int:
+    def most_points(self, products: list[StepProduct]) -> int:
         """How many points have room for their vectors, beside accumulators and the operands of a multiplication."""
         others = {id(product.other): product.other for product in products}.values()
         used = {part.instruction for other in others for part in parts_of(other) if isinstance(part, Invoke)}
         taken = 1 + sum(instruction.registers for instruction in used)
         return (self.registers - taken - 1) // self.vectors - self.rows
 
-    def run(self, products: list[Product], copies: list[Invoke]) -> Body:
+    def run(self, products: list[StepProduct], copies: list[Invoke]) -> Body:
         """Points whose vectors are all in registers at once."""
         names: dict[int, str] = {}  # of the registers that hold vectors, by the `id` of their load
         found = [*self.held(products, names), *_copied(copies, names)]
-        uses: dict[int, list[Product]] = {}  # products by the number that they share
+        uses: dict[int, list[StepProduct]] = {}  # products by the number that they share
         for product in products:
             uses.setdefault(id(product.other), []).append(product)
         for n, alike in enumerate(sorted(uses.values(), key=lambda alike: self.place(alike[0].other, alike[0].vector))):
@@ -153,7 +153,7 @@ class _Orderer:
             found.append(Block("", tuple(block)))
         return tuple(found)
 
-    def held(self, products: list[Product], names: dict[int, str]) -> Body:
+    def held(self, products: list[StepProduct], names: dict[int, str]) -> Body:
         """The loads of the vectors that these products multiply. Their registers go to `names`, by the load's `id`."""
         found: list[Statement] = []
         number = {point: n for n, point in enumerate(dict.fromkeys(product.point for product in products))}

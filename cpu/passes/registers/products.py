@@ -35,7 +35,7 @@ Placed = dict[tuple[int, tuple[int, ...]], Invoke]
 Point = tuple[int, ...]  # of the summed dims in a step
 
 
-class Product(NamedTuple):
+class StepProduct(NamedTuple):
     """One multiplication of a step: acc[row, vector] += other * held.
 
     held: the load of the factor that stays in a register for all rows of the tile, mostly a vector of weights. other:
@@ -78,7 +78,7 @@ def is_copy(statement: Statement) -> bool:
     return isinstance(value, Invoke) and any(isinstance(operand, Address) for _, operand in value.operands)
 
 
-def products_of(step: Statement, known: dict[Invoke, Invoke]) -> Iterator[Product]:
+def products_of(step: Statement, known: dict[Invoke, Invoke]) -> Iterator[StepProduct]:
     """The multiplications of a step, one after the other. known: the one object of each load in the function."""
     placed: Placed = {}
     written: dict[int, _Written] = {}
@@ -88,7 +88,7 @@ def products_of(step: Statement, known: dict[Invoke, Invoke]) -> Iterator[Produc
             found = written[id(statement)] = _Written.of(statement)
         point = tuple([value for name, value in at.items() if name not in found.of_output])
         other, held = (operand.placed(at, placed, known) for operand in (found.other, found.held))
-        yield Product(point, _offset(found.row, at), _offset(found.vector, at), other, held, found.fma)
+        yield StepProduct(point, _offset(found.row, at), _offset(found.vector, at), other, held, found.fma)
 
 
 class _Operand(NamedTuple):

@@ -14,7 +14,7 @@ from dataclasses import replace
 from math import prod
 
 from cpu.passes.registers.products import is_product, stands_for
-from tiling.loops.index import Index, Part, variable
+from tiling.loops.index import Index, Operation, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Body, For, If, Inside, Prefetch, Statement
 from tiling.loops.machines import Advance
@@ -74,7 +74,7 @@ def _products(step: Statement) -> int:
 def _every(statement: Statement) -> int:
     """The n of an advance where the loop's variable is a multiple of n; 0 for another statement."""
     match statement:
-        case If((Inside(Index(((Part("%", _, by), 1),), 0), 0, 1),), (Advance(),), ()) if by.is_constant:
+        case If((Inside(Index(((Operation("%", _, by), 1),), 0), 0, 1),), (Advance(),), ()) if by.is_constant:
             return by.offset
     return 0
 

@@ -44,4 +44,4 @@ def exchange_lanes(kernel: Kernel, dim: str) -> Kernel:
 
 def exchange_of(index: Index) -> Index | None:
     """The c of an index that moves with `lane ^ c`: which lanes are exchanged. None for any other index."""
-    return next((part.right for part in index.parts() if part.operation == "^"), None)
+    return next((one.right for one in index.operations() if one.operation == "^"), None)

@@ -7,7 +7,7 @@ from functools import partial
 from math import gcd
 
 from gpu.passes.facts.workers import THREADS_OF_BLOCK
-from tiling.loops.index import ZERO, Index, Part, applied, constant, variable
+from tiling.loops.index import ZERO, Index, Operation, applied, constant, variable
 from tiling.loops.language import Body, Define, For, Statement
 from tiling.loops.walk import with_blocks
 
@@ -18,19 +18,19 @@ def divisor(index: Index, known: Divisors) -> int:
     """A number by which an index can always be divided; 0 for the index 0. known: such a number for each variable."""
     found = abs(index.offset)
     for term, coefficient in index.terms:
-        of_term = known.get(term, 1) if isinstance(term, str) else _of_part(term, known)
+        of_term = known.get(term, 1) if isinstance(term, str) else _of_operation(term, known)
         found = gcd(found, coefficient * of_term)
     return found
 
 
-def _of_part(part: Part, known: Divisors) -> int:
-    left, right = divisor(part.left, known), divisor(part.right, known)
-    if part.operation == "%":
+def _of_operation(one: Operation, known: Divisors) -> int:
+    left, right = divisor(one.left, known), divisor(one.right, known)
+    if one.operation == "%":
         return gcd(left, right)
-    if part.operation == "*":
+    if one.operation == "*":
         return left * right
-    by = part.right.offset if part.right.is_constant else 0
-    return left // by if part.operation == "/" and by and left % by == 0 else 1
+    by = one.right.offset if one.right.is_constant else 0
+    return left // by if one.operation == "/" and by and left % by == 0 else 1
 
 
 def remainder(index: Index, by: int, known: Divisors) -> Index:
@@ -47,7 +47,7 @@ def remainder(index: Index, by: int, known: Divisors) -> Index:
         return index % by
     if len(left.terms) == 1 and not left.offset:
         ((term, coefficient),) = left.terms
-        if isinstance(term, Part) and term.operation == "%" and coefficient == 1:
+        if isinstance(term, Operation) and term.operation == "%" and coefficient == 1:
             below = term.right.is_constant and term.right.offset <= by
             return left if below else left % by
     return left % by

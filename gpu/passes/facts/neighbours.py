@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu.passes.facts.divisors import Divisors, divisor
-from tiling.loops.index import Index, Part
+from tiling.loops.index import Index, Operation
 from tiling.loops.language import Condition, Inside
 
 ELEMENT = "element"  # the loop over the elements of a tile that a thread copies
@@ -33,14 +33,14 @@ def _is_run(index: Index, known: Divisors, count: int) -> bool:
 def _is_shared(index: Index, known: Divisors, count: int) -> bool:
     """Whether `count` neighbours have the same index."""
     return all(
-        ELEMENT not in (term.names() if isinstance(term, Part) else (term,))
-        or (isinstance(term, Part) and _is_shared_part(term, known, count))
+        ELEMENT not in (term.names() if isinstance(term, Operation) else (term,))
+        or (isinstance(term, Operation) and _is_shared_operation(term, known, count))
         for term, _ in index.terms
     )
 
 
-def _is_shared_part(part: Part, known: Divisors, count: int) -> bool:
-    if _is_shared(part.left, known, count) and _is_shared(part.right, known, count):
+def _is_shared_operation(one: Operation, known: Divisors, count: int) -> bool:
+    if _is_shared(one.left, known, count) and _is_shared(one.right, known, count):
         return True
-    by = part.right.offset if part.operation == "/" and part.right.is_constant else 0
-    return by > 0 and by % count == 0 and _is_run(part.left, known, count)
+    by = one.right.offset if one.operation == "/" and one.right.is_constant else 0
+    return by > 0 and by % count == 0 and _is_run(one.left, known, count)

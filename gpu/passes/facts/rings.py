@@ -6,7 +6,7 @@ A block that takes tiles in turns goes on with the ring where the tile before ha
 from __future__ import annotations
 
 from tiling.loops.facts.nests import steps_of
-from tiling.loops.index import ZERO, Index, Part, variable
+from tiling.loops.index import ZERO, Index, Operation, variable
 from tiling.loops.language import For, Statement
 
 STAGE = "stage"  # the axis of a tile along which its stages lie
@@ -48,13 +48,13 @@ def are_apart(one: Index, other: Index) -> bool:
 def _stage(index: Index) -> tuple[Index, int, int] | None:
     """place, by and stages of an index (place / by) % stages; None for any other index."""
     ((term, coefficient),) = index.terms if len(index.terms) == 1 else ((None, 0),)
-    if not isinstance(term, Part) or term.operation != "%" or coefficient != 1 or index.offset:
+    if not isinstance(term, Operation) or term.operation != "%" or coefficient != 1 or index.offset:
         return None
     if not term.right.is_constant:
         return None
     left, stages = term.left, term.right.offset
     ((inner, times),) = left.terms if len(left.terms) == 1 else ((None, 0),)
-    if isinstance(inner, Part) and inner.operation == "/" and times == 1 and inner.right.is_constant:
+    if isinstance(inner, Operation) and inner.operation == "/" and times == 1 and inner.right.is_constant:
         by = inner.right.offset
         return inner.left + left.offset * by, by, stages
     return left, 1, stages

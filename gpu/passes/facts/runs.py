@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gpu.passes.facts.reading import flat
 from tiling.loops.buffer import Buffer
-from tiling.loops.index import ZERO, Index, Part, applied, constant, variable
+from tiling.loops.index import ZERO, Index, Operation, applied, constant, variable
 from tiling.loops.language import Condition, Inside
 
 RUN, BEFORE = "run", "before"  # the number of a run, and how many of its elements lie before the first neighbour
@@ -51,7 +51,7 @@ def run_of(array: Buffer, at: _At, tests: tuple[Condition, ...], column: Index) 
     at = tuple(_changed(index, lambda each: variable(_COLUMN) if each == term else None) for index in at)
     asked = [test for test in tests if isinstance(test, Inside)]
     indices = tuple(_changed(test.index, lambda each: variable(_COLUMN) if each == term else None) for test in asked)
-    points = {part.left for index in (*at, *indices) for part in index.parts() if part.left.coefficient(_COLUMN) == 1}
+    points = {one.left for index in (*at, *indices) for one in index.operations() if one.left.coefficient(_COLUMN) == 1}
     if len(points) > 1 or len(asked) < len(tests):
         return None
     point = points.pop() if points else variable(_COLUMN)
@@ -61,12 +61,12 @@ def run_of(array: Buffer, at: _At, tests: tuple[Condition, ...], column: Index) 
     return None if length is None else _Runs(of_point, length).run(at, asked, indices)
 
 
-def _changed(index: Index, change: Callable[[str | Part], Index | None]) -> Index:
+def _changed(index: Index, change: Callable[[str | Operation], Index | None]) -> Index:
     """The index with `change` of each term, also of those inside others; where that is None, it is kept."""
     found = constant(index.offset)
     for term, coefficient in index.terms:
         value = change(term)
-        if value is None and isinstance(term, Part):
+        if value is None and isinstance(term, Operation):
             value = applied(term.operation, _changed(term.left, change), _changed(term.right, change))
         found = found + (variable(term) if value is None else value) * coefficient  # type: ignore[arg-type]
     return found
@@ -75,15 +75,15 @@ def _changed(index: Index, change: Callable[[str | Part], Index | None]) -> Inde
 def _pointed(indices: Iterable[Index], point: Index) -> _At:
     """The indices, whose operations on a point are on a variable."""
 
-    def change(term: str | Part) -> Index | None:
-        if isinstance(term, Part) and term.left == point:
+    def change(term: str | Operation) -> Index | None:
+        if isinstance(term, Operation) and term.left == point:
             return applied(term.operation, variable(_POINT), term.right)
         return None
 
     return tuple(_changed(index, change) for index in indices)
 
 
-def _digit(term: str | Part) -> tuple[int, int] | None:
+def _digit(term: str | Operation) -> tuple[int, int] | None:
     """by and below of a term point / by % below, where 0 stands for no remainder; None for any other term."""
     if isinstance(term, str) or not term.right.is_constant or term.operation not in "/%":
         return None
@@ -102,7 +102,7 @@ def _moves(index: Index) -> bool:
 def _length(place: Index) -> int | None:
     """How many elements a run has by a place in an array; 0 where all are one run, None where there are none."""
     alone = place.coefficient(_COLUMN) + place.coefficient(_POINT)
-    digits = {_digit(t): c for t, c in place.terms if isinstance(t, Part) and _moves(Index(((t, 1),)))}
+    digits = {_digit(t): c for t, c in place.terms if isinstance(t, Operation) and _moves(Index(((t, 1),)))}
     if not digits:
         return 0 if alone == 1 else None
     length = 1
@@ -161,7 +161,7 @@ class _Runs:
     def placed(self, index: Index) -> Index:
         """An index at the first neighbour, or where it would lie if it were in the run."""
 
-        def change(term: str | Part) -> Index | None:
+        def change(term: str | Operation) -> Index | None:
             digit = _digit(term)
             if digit is None or not self.length:
                 return None

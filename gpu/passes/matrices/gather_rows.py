@@ -35,7 +35,7 @@ from gpu.passes.facts.workers import THREAD
 from gpu.passes.matrices.instructions import CHUNK_WORDS, gather, put_chunk
 from tiling.dtypes.products import word_of
 from tiling.loops.buffer import Buffer
-from tiling.loops.index import ZERO, Index, Part, applied, constant, variable
+from tiling.loops.index import ZERO, Index, Operation, applied, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import (
     Address,
@@ -89,7 +89,7 @@ def _chunks_of(loop: For, buffers: Mapping[str, Buffer]) -> _Chunks | None:
 def _column(at: Index) -> Index:
     """The column of an element in its whole tile, also where the tile is cut into blocks of columns."""
     ((term, _),) = at.terms
-    within = isinstance(term, Part) and len(term.left.terms) == 1 and not isinstance(term.left.terms[0][0], str)
+    within = isinstance(term, Operation) and len(term.left.terms) == 1 and not isinstance(term.left.terms[0][0], str)
     return term.left if within else at  # type: ignore[union-attr]
 
 

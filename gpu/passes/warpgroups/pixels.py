@@ -14,7 +14,7 @@ from itertools import accumulate
 from math import prod
 
 from gpu.passes.facts.neighbours import ELEMENT
-from tiling.loops.index import ZERO, Index, Part, applied, constant
+from tiling.loops.index import ZERO, Index, Operation, applied, constant
 from tiling.loops.machines import Windows
 from tiling.problem import Problem
 
@@ -53,7 +53,9 @@ def _dividend(index: Index, by: int) -> Index:
     if by == 1:
         return index
     ((term, _),) = index.terms
-    assert isinstance(term, Part) and term.operation == "/" and term.right == constant(by), f"{index} is no quotient"
+    assert isinstance(term, Operation) and term.operation == "/" and term.right == constant(by), (
+        f"{index} is no quotient"
+    )
     return term.left
 
 

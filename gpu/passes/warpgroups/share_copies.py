@@ -43,7 +43,7 @@ from dataclasses import dataclass, replace
 from gpu.passes.facts.rings import is_turn
 from gpu.passes.facts.workers import BLOCKS, MEMBER, RANK, cluster_of, with_launches
 from gpu.passes.warpgroups.specialise_warps import EMPTY
-from tiling.loops.index import ZERO, Index, Part, constant, variable
+from tiling.loops.index import ZERO, Index, Operation, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Address, Barrier, Body, Define, For, Statement
 from tiling.loops.machines import Arrive, Await, Beside, CopyBox, Open
@@ -113,7 +113,7 @@ def _emptied(turns: For) -> For:
     """Waits until every stage is empty, as the first steps of one more tile would wait, before they copy."""
     (steps,) = (s for s in turns.body if isinstance(s, For))
     (wait,) = (s for s in steps.body if isinstance(s, Await))
-    (stages,) = (part.right.offset for part, _ in wait.barrier.at[0].terms if isinstance(part, Part))
+    (stages,) = (term.right.offset for term, _ in wait.barrier.at[0].terms if isinstance(term, Operation))
     later = {turns.name: turns.stop, steps.name: steps.start + variable(_LATER) * steps.step}
     stage = Address(wait.barrier.buffer, tuple(index.replaced(later) for index in wait.barrier.at))
     return For(_LATER, ZERO, constant(stages), 1, (Await(stage, wait.phase.replaced(later)),))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.loops.indices import NAMES, POINTS, RANGES, indices, small, whole
-from tiling.loops.index import LANE, Index, Part, applied, constant, variable
+from tiling.loops.index import LANE, Index, Operation, applied, constant, variable
 
 
 def values(index: Index) -> list[int]:
@@ -104,7 +104,7 @@ def test_what_needs_no_part_has_none():
     h = variable("h")
     assert (h * 4 + 8) // 4 == h + 2 and (h * 4 + 7) % 4 == constant(3)
     assert constant(7) // 2 == constant(3) and constant(-7) % 4 == constant(1)
-    assert [term for term, _ in ((h * 4 + 1) // 4).terms] == [Part("/", h * 4 + 1, constant(4))]
+    assert [term for term, _ in ((h * 4 + 1) // 4).terms] == [Operation("/", h * 4 + 1, constant(4))]
 
 
 def test_a_variable_without_a_range_is_an_error():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cpu.runtime.compiler.library import load
 from tests.support.loops.indices import POINTS, RANGES, indices
 from tiling.loops.c_text import number
-from tiling.loops.index import Index, Part, applied, constant, variable
+from tiling.loops.index import Index, Operation, applied, constant, variable
 from tiling.loops.quotients import from_zero, joined
 
 FAR = (-(1 << 62), 1 << 62)
@@ -20,7 +20,7 @@ A, B = variable("a"), variable("b")
 
 def numerators(index: Index) -> list[Index]:
     """What an index divides."""
-    parts = [term for term, _ in index.terms if isinstance(term, Part)]
+    parts = [term for term, _ in index.terms if isinstance(term, Operation)]
     own = [part.left for part in parts if part.operation in ("/", "%")]
     return own + [inner for part in parts for side in (part.left, part.right) for inner in numerators(side)]
 

@@ -22,7 +22,7 @@ def numbers_of(loops: Iterable[For], scope: Scope) -> list[np.ndarray]:
     for loop in loops:
         try:
             start, stop = loop.start.at(known), loop.stop.at(known)
-        except ValueError:  # as in `Names.at`
+        except ValueError:  # as in `ThreadBindings.at`
             return []
         counts = np.unique((stop - start + loop.step - 1) // loop.step)
         if len(counts) > 1 or counts[0] <= 0:
@@ -71,7 +71,7 @@ class Kept:
 
 
 @dataclass(slots=True)
-class Names:
+class ThreadBindings:
     """What names stand for. A number or a register is one for all threads, or a vector with one for each."""
 
     seen: dict[str, SeenBy] = field(default_factory=dict)
@@ -79,9 +79,9 @@ class Names:
     registers: dict[str, Given | Kept | None] = field(default_factory=dict)
     raised: frozenset[str] = frozenset()
 
-    def inner(self) -> Names:
+    def inner(self) -> ThreadBindings:
         """The names of a block in this one."""
-        return Names(dict(self.seen), dict(self.numbers), dict(self.registers), self.raised)
+        return ThreadBindings(dict(self.seen), dict(self.numbers), dict(self.registers), self.raised)
 
     def at(self, index: Index) -> Any:
         """The number that an index is."""
@@ -110,10 +110,10 @@ class Names:
         return found
 
 
-def names_of(scope: Scope, numbers: dict[str, np.ndarray]) -> Names:
+def names_of(scope: Scope, numbers: dict[str, np.ndarray]) -> ThreadBindings:
     """The names of the scope around loops, and the numbers of each thread."""
     seen = {each: SeenBy(array, array.origin) for each, array in scope.arrays.items() if type(array) is Array}
-    return Names(seen, scope.numbers | numbers, dict(scope.registers), frozenset(scope.raised))
+    return ThreadBindings(seen, scope.numbers | numbers, dict(scope.registers), frozenset(scope.raised))
 
 
 def of(each: Any, who: np.ndarray) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tiling.loops.interpreter.asynchronous import ASYNCHRONOUS
-from tiling.loops.interpreter.each_thread import Kept, Names, SeenBy, names_of, numbers_of, of
+from tiling.loops.interpreter.each_thread import Kept, SeenBy, ThreadBindings, names_of, numbers_of, of
 from tiling.loops.interpreter.scope import Scope
 from tiling.loops.interpreter.touched import Touch, Touched
 from tiling.loops.language import (
@@ -115,7 +115,7 @@ class _Together:
                 ASYNCHRONOUS[type(each)](each, here)
         self.workers.now = self.group
 
-    def run(self, body: Body, names: Names, who: np.ndarray) -> None:
+    def run(self, body: Body, names: ThreadBindings, who: np.ndarray) -> None:
         """Runs the statements of a block in some of the threads."""
         if not len(who):
             return
@@ -123,7 +123,7 @@ class _Together:
         for statement in body:
             _RUN[type(statement)](self, statement, here, who)
 
-    def value(self, node: Value, names: Names, who: np.ndarray) -> Given:
+    def value(self, node: Value, names: ThreadBindings, who: np.ndarray) -> Given:
         """A value in these threads, or one for all of them."""
         if isinstance(node, Apply):
             return FUNCTIONS[node.function](*[self.value(argument, names, who) for argument in node.arguments])
@@ -143,7 +143,7 @@ class _Together:
             raise InTurn
         return found
 
-    def loaded(self, node: Load, names: Names, who: np.ndarray) -> Given:
+    def loaded(self, node: Load, names: ThreadBindings, who: np.ndarray) -> Given:
         """The element of each of these threads."""
         seen = names.seen[node.buffer]
         places = self.places(seen, names.place(node.at), who, self.touched.read)
@@ -152,7 +152,7 @@ class _Together:
             raise InTurn
         return seen.array.elements[places]
 
-    def chosen(self, node: Choose, names: Names, who: np.ndarray) -> Given:
+    def chosen(self, node: Choose, names: ThreadBindings, who: np.ndarray) -> Given:
         """One value or another."""
         holds = of(names.all_hold(node.conditions), who)
         if np.all(holds) or not np.any(holds):
@@ -185,7 +185,7 @@ class _Together:
         touched.append((array, numbers, who, len(self.touched.written)))
         return places
 
-    def store(self, statement: Store, names: Names, who: np.ndarray) -> None:
+    def store(self, statement: Store, names: ThreadBindings, who: np.ndarray) -> None:
         """Each of these threads stores a value."""
         given, seen = self.value(statement.value, names, who), names.seen[statement.buffer]
         places = self.places(seen, names.place(statement.at), who, self.touched.written)
@@ -195,11 +195,11 @@ class _Together:
             raise InTurn  # they store to one element
         array.elements[places], array.written[places] = given, True
 
-    def block(self, statement: Block | StagedPart, names: Names, who: np.ndarray) -> None:
+    def block(self, statement: Block | StagedPart, names: ThreadBindings, who: np.ndarray) -> None:
         """A block with a name, or one that reads a part."""
         self.run(statement.body, names, who)
 
-    def choose(self, statement: If, names: Names, who: np.ndarray) -> None:
+    def choose(self, statement: If, names: ThreadBindings, who: np.ndarray) -> None:
         """Some run one block, the others another one."""
         holds = names.all_hold(statement.conditions)
         if isinstance(holds, np.ndarray):
@@ -208,7 +208,7 @@ class _Together:
         else:
             self.run(statement.body if holds else statement.otherwise, names, who)
 
-    def loop(self, statement: For, names: Names, who: np.ndarray) -> None:
+    def loop(self, statement: For, names: ThreadBindings, who: np.ndarray) -> None:
         """Each runs the iterations of a loop in order; they may begin and end at other numbers."""
         start, stop, step = names.at(statement.start), names.at(statement.stop), statement.step
         here = names.inner()
@@ -217,7 +217,7 @@ class _Together:
             self.run(statement.body, here, who)
             start = start + step
 
-    def allocate(self, statement: Alloc, names: Names, who: np.ndarray) -> None:
+    def allocate(self, statement: Alloc, names: ThreadBindings, who: np.ndarray) -> None:
         """Registers of each thread."""
         buffer = statement.buffer
         shape = tuple([names.at(extent) for extent in buffer.sizes])
@@ -228,31 +228,31 @@ class _Together:
         if statement.first is not None:
             self.store(Store(buffer.name, buffer.whole, statement.first), names, who)
 
-    def view(self, statement: View, names: Names, who: np.ndarray) -> None:
+    def view(self, statement: View, names: ThreadBindings, who: np.ndarray) -> None:
         """A name for an array seen from elsewhere."""
         names.seen[statement.name] = names.seen[statement.address.buffer].moved(names.place(statement.address.at))
 
-    def define(self, statement: Define, names: Names, who: np.ndarray) -> None:
+    def define(self, statement: Define, names: ThreadBindings, who: np.ndarray) -> None:
         """A name for an index."""
         names.numbers[statement.name] = names.at(statement.index)
 
-    def decide(self, statement: Decide, names: Names, who: np.ndarray) -> None:
+    def decide(self, statement: Decide, names: ThreadBindings, who: np.ndarray) -> None:
         """A flag of each thread."""
         names.numbers[statement.name] = names.all_hold(statement.conditions) + 0
 
-    def read_index(self, statement: Read, names: Names, who: np.ndarray) -> None:
+    def read_index(self, statement: Read, names: ThreadBindings, who: np.ndarray) -> None:
         """A name for a number that is read."""
         found = np.zeros(self.count, np.int64)
         found[who] = np.asarray(self.value(statement.value, names, who)).astype(np.int64)
         names.numbers[statement.name] = found
 
-    def let(self, statement: Let, names: Names, who: np.ndarray) -> None:
+    def let(self, statement: Let, names: ThreadBindings, who: np.ndarray) -> None:
         """A register of each thread."""
         names.registers[statement.name] = kept = Kept()
         if statement.value is not None:
             self.keep(kept, self.value(statement.value, names, who), who)
 
-    def set(self, statement: Set, names: Names, who: np.ndarray) -> None:
+    def set(self, statement: Set, names: ThreadBindings, who: np.ndarray) -> None:
         """It gets another value."""
         kept = names.registers.get(statement.name)
         if not isinstance(kept, Kept):
@@ -269,10 +269,10 @@ class _Together:
             raise InTurn
         kept.values[who], kept.known[who] = given, True
 
-    def do(self, statement: Do, names: Names, who: np.ndarray) -> None:
+    def do(self, statement: Do, names: ThreadBindings, who: np.ndarray) -> None:
         """An instruction of each thread."""
         invoke = statement.invoke
-        inner = Names()
+        inner = ThreadBindings()
         for name, operand in invoke.operands:
             if isinstance(operand, Address):
                 inner.seen[name] = names.seen[operand.buffer].moved(names.place(operand.at)).flat()
@@ -290,7 +290,7 @@ class _Together:
         array.elements[who, 0], array.written[who, 0] = given, True
         return SeenBy(array, (0,), own=True)
 
-    def nothing(self, statement: Statement, names: Names, who: np.ndarray) -> None:
+    def nothing(self, statement: Statement, names: ThreadBindings, who: np.ndarray) -> None:
         """A comment changes no value."""
 
 

@@ -39,7 +39,7 @@ class InTurn(Exception):
     """Raised where iterations must run one after the other, for instance to tell which of them is at fault or races."""
 
 
-class Names(Protocol):
+class Bindings(Protocol):
     """What names stand for, as a `Scope` says."""
 
     @property
@@ -61,8 +61,8 @@ class Operands:
 
 Write = tuple[Array, Places, Given]
 # A value in the lanes from one to another. One value for all of them is a scalar.
-InLanes = Callable[[Names, int, int], Given]
-Writes = Callable[[Names, int, int], list[Write]]
+InLanes = Callable[[Bindings, int, int], Given]
+Writes = Callable[[Bindings, int, int], list[Write]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Sliced:
     loop: For
     writes: Writes | None
 
-    def run(self, names: Names) -> bool:
+    def run(self, names: Bindings) -> bool:
         """Runs the loop. Returns False, having changed no element, where it is not slices, or order matters."""
         if self.writes is None:
             return False
@@ -189,7 +189,7 @@ def _stored(store: Store) -> Writes | None:
         return None
     place, computed = to, value
 
-    def writes(names: Names, start: int, stop: int) -> list[Write]:
+    def writes(names: Bindings, start: int, stop: int) -> list[Write]:
         given, array = computed(names, start, stop), names.arrays[name]
         return [(array, place.to_write(array, names.numbers, start, stop), given)]
 
@@ -206,7 +206,7 @@ def _either(choice: If) -> Writes | None:
         return None
     inside, outside = here, elsewhere
 
-    def writes(names: Names, start: int, stop: int) -> list[Write]:
+    def writes(names: Bindings, start: int, stop: int) -> list[Write]:
         first, last = start, stop
         for sign, rest, condition in known:
             first, last = _where(sign, rest.at(names.numbers), condition, first, last)
@@ -264,7 +264,7 @@ def _value(node: Value) -> InLanes | None:
     return None
 
 
-def _scalar(names: Names, name: str) -> Given:
+def _scalar(names: Bindings, name: str) -> Given:
     found = names.registers.get(name)
     if found is None or np.ndim(found):
         raise InTurn

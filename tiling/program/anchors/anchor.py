@@ -14,7 +14,7 @@ from math import prod
 from tiling.dtypes.products import CPU_DTYPES, OUTPUT_DTYPES, SUM_DTYPE
 from tiling.operators import conv2d, matmul
 from tiling.problem import Problem, ProblemError
-from tiling.program.anchors.product import NoProductError, Product, Spatial, factors, product_of
+from tiling.program.anchors.product import NoProductError, ProductRoles, Spatial, factors, product_of
 from tiling.program.infer import Sized
 
 # The fewest outputs that share an x. With fewer, lanes of vectors are idle.
@@ -98,7 +98,7 @@ def _dtypes(program: Sized, y: str, x: str, w: str) -> tuple[str, str]:
 Read = tuple[Problem, tuple[str, ...]]  # a problem, and the dims of w in the order in which it wants them
 
 
-def _matmul(product: Product, dtype: str, output: str) -> Read:
+def _matmul(product: ProductRoles, dtype: str, output: str) -> Read:
     """As a matrix product, batched where all three arrays have a dim."""
     batch, rows, columns, summed = product.groups, product.rows, product.columns, product.summed
     if product.windows:
@@ -121,7 +121,7 @@ def _matmul(product: Product, dtype: str, output: str) -> Read:
     return problem, batch + (columns + summed if transposed else summed + columns)
 
 
-def _channels_last(product: Product, dtype: str, output: str) -> Read:
+def _channels_last(product: ProductRoles, dtype: str, output: str) -> Read:
     """As a convolution whose images have their channels last."""
     channels = product.groups + product.summed
     pixels = product.x[: len(product.x) - len(channels)]
@@ -131,7 +131,7 @@ def _channels_last(product: Product, dtype: str, output: str) -> Read:
     return _convolution(product, "nhwc", outer, pixels[len(outer) :], (dtype, output))
 
 
-def _channels_first(product: Product, dtype: str, output: str) -> Read:
+def _channels_first(product: ProductRoles, dtype: str, output: str) -> Read:
     """As a convolution whose images have their channels before their pixels."""
     channels = product.groups + product.summed
     outer = tuple(takewhile(lambda dim: dim not in channels, _leading(product.x)))
@@ -153,7 +153,11 @@ def _leading(axes: tuple[str | Spatial, ...]) -> tuple[str, ...]:
 
 
 def _convolution(
-    product: Product, layout: str, outer: tuple[str, ...], pixels: tuple[str | Spatial, ...], dtypes: tuple[str, str]
+    product: ProductRoles,
+    layout: str,
+    outer: tuple[str, ...],
+    pixels: tuple[str | Spatial, ...],
+    dtypes: tuple[str, str],
 ) -> Read:
     """As a convolution. outer: the dims of images. pixels: the axes of x that are neither these nor channels."""
     axes = _spatial(product, pixels)
@@ -190,7 +194,7 @@ def _convolution(
     return problem, channels + (taps + product.summed if last else product.summed + taps)
 
 
-def _spatial(product: Product, pixels: tuple[str | Spatial, ...]) -> list[Spatial]:
+def _spatial(product: ProductRoles, pixels: tuple[str | Spatial, ...]) -> list[Spatial]:
     """The axes of images. Neighbouring rows are one."""
     found: list[Spatial] = []
     for plain, axes in groupby(pixels, key=lambda axis: isinstance(axis, str)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from tiling.loops.index import Index, Part, constant, variable
+from tiling.loops.index import Index, Operation, constant, variable
 from tiling.program.indices import affine
 from tiling.program.infer import Sized
 from tiling.program.language import Access, Apply, Reduce, Statement
@@ -43,7 +43,7 @@ class Spatial:
 
 
 @dataclass(frozen=True)
-class Product:
+class ProductRoles:
     """y = Σ x·w. x: its axes in order, a dim or a window each. w, y: their dims in order."""
 
     x: tuple[str | Spatial, ...]
@@ -98,7 +98,7 @@ def factors(statement: Statement) -> tuple[Access, Access]:
     return left, right
 
 
-def product_of(program: Sized, statement: Statement, x: Access, w: Access) -> Product:
+def product_of(program: Sized, statement: Statement, x: Access, w: Access) -> ProductRoles:
     """The statement as a product in which windows move over x. Raises NoProductError."""
     return _Reader(program, statement).product(x, w)
 
@@ -109,7 +109,7 @@ class _Reader:
         self.extents = program.extents
         self.cut: dict[str, int] = {}  # dims that an index divides, and by what
 
-    def product(self, x: Access, w: Access) -> Product:
+    def product(self, x: Access, w: Access) -> ProductRoles:
         self.find_cuts(x)
         y = tuple(dim for d in self.statement.dims for dim in self.dims_of(variable(d), self.extents[d], d))
         filters = tuple(dim for index, extent in self.indices(w) for dim in self.dims_of(index, extent, str(w)))
@@ -123,7 +123,7 @@ class _Reader:
             moves = bool(names & set(y) - set(filters)) and bool(names - set(y))
             plain = None if moves else self.split(index, extent)
             axes += [self.window(index, extent, y, x)] if plain is None else plain
-        found = Product(tuple(axes), filters, y, self.extents)
+        found = ProductRoles(tuple(axes), filters, y, self.extents)
         self.check(found, x, w)
         return found
 
@@ -134,7 +134,7 @@ class _Reader:
             if index is None:
                 raise NoProductError(f"{at} in {x} is no sum of dims")
             for term, _ in index.terms:
-                if isinstance(term, Part):
+                if isinstance(term, Operation):
                     divided, by = list(term.left.names()), term.right.offset
                     whole = term.operation == "/" and term.left == variable(divided[0]) if divided else False
                     if not whole or divided[0] in self.statement.reduced or self.extents[divided[0]] % by:
@@ -157,7 +157,7 @@ class _Reader:
         """The index without dims of extent 1, over the parts of dims that are cut."""
         found = constant(index.offset)
         for term, coefficient in index.terms:
-            if isinstance(term, Part):
+            if isinstance(term, Operation):
                 name = next(iter(term.left.names()), "")
                 if self.cut.get(name) != term.right.offset or term.operation != "/":
                     raise NoProductError(f"{index} in {where} is no sum of dims")
@@ -214,7 +214,7 @@ class _Reader:
             raise NoProductError(f"{x} has more elements than {index} reads")
         return found
 
-    def check(self, found: Product, x: Access, w: Access) -> None:
+    def check(self, found: ProductRoles, x: Access, w: Access) -> None:
         """Every dim has a role, and one only."""
         outs = [dim for window in found.windows for dim in window.outs]
         taps = [dim for window in found.windows for dim in window.taps]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from tiling.dtypes.formats import FLOATS
-from tiling.loops.index import Index, Part, constant, variable
+from tiling.loops.index import Index, Operation, constant, variable
 from tiling.loops.language import Inside
 from tiling.loops.meaning.functions import neutral
 from tiling.program.dtypes import met_in, summed_in
@@ -156,7 +156,7 @@ class _Limits:
 def _limit(test: Inside, dim: str) -> Index | None:
     """Where a dim ends for which a test holds; None where no upper end is known."""
     rest = test.index.replaced({dim: constant(0)})
-    if any(isinstance(term, Part) and dim in Index(((term, 1),)).names() for term, _ in test.index.terms):
+    if any(isinstance(term, Operation) and dim in Index(((term, 1),)).names() for term, _ in test.index.terms):
         return None
     match test.index.coefficient(dim):
         case -1 if test.low is not None:  # rest - dim >= low

@@ -51,14 +51,14 @@ class _Guarded:
     def __init__(self, lanes: Lanes, choose: Choose):
         self.lanes, self.choose = lanes, choose
         found = dict.fromkeys(part for part in parts_of(choose.value) if isinstance(part, Load))
-        self.loads = [load for load in found if lanes.names.buffers[load.buffer].memory != "registers"]
+        self.loads = [load for load in found if lanes.facts.buffers[load.buffer].memory != "registers"]
         # Without conditions of its own: an index that is read must be inside.
         self.reports = not choose.conditions
         self.conditions = choose.conditions or tuple(
             test
             for load in self.loads
-            for index, extent in zip(load.at, lanes.names.buffers[load.buffer].sizes)
-            if any(name in lanes.names.read for name in index.names())
+            for index, extent in zip(load.at, lanes.facts.buffers[load.buffer].sizes)
+            if any(name in lanes.facts.read for name in index.names())
             for test in bounded(index, extent)
         )
 

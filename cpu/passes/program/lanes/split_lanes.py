@@ -23,7 +23,7 @@ from math import inf
 from cpu.passes.program.lanes.loop_as_lanes import LoopAsLanes
 from tiling.loops.buffer import Buffer
 from tiling.loops.facts.nests import most_trips
-from tiling.loops.index import ZERO, Index, Part, Range, constant
+from tiling.loops.index import ZERO, Index, Operation, Range, constant
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Alloc, Apply, Block, Body, Choose, For, Inside, Load, Operand, Read, Statement, Store
 from tiling.loops.rewrite import operands_of
@@ -128,8 +128,8 @@ def step_of(buffer: Buffer, at: tuple[Index, ...], name: str, moving: frozenset[
     """The distance in elements to the next point of a loop; None where that is not always the same."""
     step = ZERO
     for index, stride in zip(at, buffer.steps, strict=True):
-        inside_parts = {n for term, _ in index.terms if isinstance(term, Part) for n in Index(((term, 1),)).names()}
-        if not moving.isdisjoint(inside_parts | (set(index.names()) - {name})):
+        inside = {n for term, _ in index.terms if isinstance(term, Operation) for n in term.names()}
+        if not moving.isdisjoint(inside | (set(index.names()) - {name})):
             return None
         step = step + stride * index.coefficient(name)
     return step

@@ -38,7 +38,7 @@ from tiling.loops.rewrite import parts_of
 
 
 @dataclass
-class Names:
+class LaneFacts:
     """What is known of a kernel while its statements become vectors.
 
     buffers, dtypes, summed: facts by name, registers included. numbers: counts new names.
@@ -63,8 +63,8 @@ class Lanes:
     before: the statements that its operands need.
     """
 
-    def __init__(self, names: Names, used: Index):
-        self.names, self.lanes = names, names.isa.lanes
+    def __init__(self, facts: LaneFacts, used: Index):
+        self.facts, self.lanes = facts, facts.isa.lanes
         self.used, self.every, self.whole = used, used == ZERO, used == constant(self.lanes)
         self.before: list[Statement] = []
         self.loaded: dict[Load, Value] = {}
@@ -79,13 +79,13 @@ class Lanes:
         else:
             assert isinstance(statement, Read)
             if not self.every and not self.moves(statement.value):
-                return Lanes(self.names, ZERO).statement(statement)
+                return Lanes(self.facts, ZERO).statement(statement)
             last = self.index(statement)
         return [*self.before, *last]
 
     def moves(self, value: Value) -> bool:
         """Whether a value may differ from lane to lane."""
-        moving = {"lane", *self.names.moving}
+        moving = {"lane", *self.facts.moving}
         for part in parts_of(value):
             if isinstance(part, Register):
                 return True
@@ -96,8 +96,8 @@ class Lanes:
     def index(self, statement: Read) -> list[Statement]:
         """An index that is read: a vector, and a number where all lanes have the same."""
         numbers = self.fresh(f"{statement.name}_lanes")
-        self.names.read[statement.name] = numbers
-        self.names.moving |= set() if self.every else {statement.name}
+        self.facts.read[statement.name] = numbers
+        self.facts.moving |= set() if self.every else {statement.name}
         value = self.value(statement.value)
         self.before += [self.register(numbers, "s64"), Store(numbers, (LANE,), value)]
         return [Read(statement.name, Load(numbers, (ZERO,)))] if self.every else []
@@ -106,16 +106,16 @@ class Lanes:
 
     def store(self, statement: Store) -> list[Statement]:
         """A store of all used lanes: at once where their places lie side by side, else one by one."""
-        buffer, value = self.names.buffers[statement.buffer], self.value(statement.value)
+        buffer, value = self.facts.buffers[statement.buffer], self.value(statement.value)
         if buffer.memory == "registers":
-            if not (self.every or self.whole) and statement.buffer in self.names.summed:
+            if not (self.every or self.whole) and statement.buffer in self.facts.summed:
                 mask = Invoke(first_lanes(self.lanes), (("lanes", Immediate(self.used)),))
                 value = Apply("where", (mask, value, Load(statement.buffer, (LANE,))))
             return [Store(statement.buffer, (LANE,), value)]
         dtype = buffer.dtype
         if dtype == "bool":
             value, dtype = Apply("as_u8", (value,)), "u8"
-        memory = memory_of(self.names.isa, dtype)
+        memory = memory_of(self.facts.isa, dtype)
         place = Address(buffer.name, tuple(index.replaced({"lane": ZERO}) for index in statement.at))
         operands: tuple[tuple[str, Address | Value], ...] = (("p", place), ("v", value))
         if self.every:
@@ -143,7 +143,7 @@ class Lanes:
         if isinstance(value, Load):
             return self.load(value)
         if isinstance(value, Choose):
-            return self.names.guarded(self, value)
+            return self.facts.guarded(self, value)
         if isinstance(value, Invoke):
             ((name, given),) = value.operands  # a sum across lanes
             assert isinstance(given, Load)
@@ -183,12 +183,12 @@ class Lanes:
 
     def let(self, name: str, value: Value) -> Register:
         name, dtype = self.fresh(name), self.dtype(value)
-        self.names.dtypes[name] = dtype
+        self.facts.dtypes[name] = dtype
         self.before.append(Let(name, value, dtype=dtype))
         return Register(name)
 
     def dtype(self, value: Value) -> str:
-        return dtype_of(value, self.names.dtypes)
+        return dtype_of(value, self.facts.dtypes)
 
     def position(self, index: Index) -> Value:
         """An index as a number of each lane."""
@@ -206,12 +206,12 @@ class Lanes:
         """An element for each lane. A bool is loaded as the byte that it is."""
         if load in self.loaded:
             return self.loaded[load]
-        buffer = self.names.buffers[load.buffer]
+        buffer = self.facts.buffers[load.buffer]
         if buffer.memory == "registers":
             return Load(load.buffer, (LANE,))
         found: Value
         if self.gathers(load):
-            found = self.names.guarded(self, Choose((), load, Number(0, buffer.dtype)))
+            found = self.facts.guarded(self, Choose((), load, Number(0, buffer.dtype)))
         else:
             direct = self.direct(load)
             raw = Load(self.one_by_one(load), (LANE,)) if direct is None else self.let(buffer.name, direct)
@@ -221,17 +221,17 @@ class Lanes:
 
     def memory_dtype(self, load: Load) -> str:
         """The dtype in which an element is loaded: for a bool that of its byte."""
-        dtype = self.names.buffers[load.buffer].dtype
+        dtype = self.facts.buffers[load.buffer].dtype
         return "u8" if dtype == "bool" else dtype
 
     def of_memory(self, raw: Value, load: Load) -> Value:
         """A loaded value in the dtype of its array."""
-        return self.applied("as_bool", (raw,)) if self.names.buffers[load.buffer].dtype == "bool" else raw
+        return self.applied("as_bool", (raw,)) if self.facts.buffers[load.buffer].dtype == "bool" else raw
 
     def direct(self, load: Load) -> Invoke | None:
         """A load as one instruction; None where numbers do not lie side by side."""
-        buffer = self.names.buffers[load.buffer]
-        memory = memory_of(self.names.isa, self.memory_dtype(load))
+        buffer = self.facts.buffers[load.buffer]
+        memory = memory_of(self.facts.isa, self.memory_dtype(load))
         place = Address(load.buffer, tuple(index.replaced({"lane": ZERO}) for index in load.at))
         step = self.step(buffer, load.at)
         if step == 0:
@@ -252,12 +252,12 @@ class Lanes:
 
     def gathers(self, load: Load) -> bool:
         """Whether an index comes from an array, so that it may lie outside."""
-        return any(name in self.names.read for index in load.at for name in index.names())
+        return any(name in self.facts.read for index in load.at for name in index.names())
 
     def each(self, body: Body, indices: Iterable[Index]) -> For:
         """A loop over the used lanes, with the numbers that these indices read for a lane."""
-        names = {name for index in indices for name in index.names()} & self.names.moving
-        reads = (Read(name, Load(self.names.read[name], (variable("each"),))) for name in sorted(names))
+        names = {name for index in indices for name in index.names()} & self.facts.moving
+        reads = (Read(name, Load(self.facts.read[name], (variable("each"),))) for name in sorted(names))
         return For("each", ZERO, self.used, 1, (*reads, *body))
 
     # --- names
@@ -277,7 +277,7 @@ class Lanes:
         """How far an index moves from lane to lane; None where that varies."""
         if self.every:
             return 0
-        if not self.names.moving.isdisjoint(index.names()):
+        if not self.facts.moving.isdisjoint(index.names()):
             return None
         step = index.coefficient("lane")
         rest = Index(tuple((term, c) for term, c in index.terms if term != "lane"))
@@ -285,10 +285,10 @@ class Lanes:
 
     def fresh(self, name: str) -> str:
         """A name that nothing has yet."""
-        return next(new for n in self.names.numbers if (new := f"{name}_{n}") not in self.names.dtypes)
+        return next(new for n in self.facts.numbers if (new := f"{name}_{n}") not in self.facts.dtypes)
 
     def register(self, name: str, dtype: str) -> Alloc:
-        self.names.dtypes[name] = dtype
+        self.facts.dtypes[name] = dtype
         return Alloc(Buffer(name, (self.lanes,), ("lane",), dtype, "registers"))
 
     def empty(self, name: str, dtype: str) -> Body:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cpu.passes.program.lanes.guarded import guarded
-from cpu.passes.program.lanes.statement import Lanes, Names
+from cpu.passes.program.lanes.statement import LaneFacts, Lanes
 from microkernels.tile.isa_row import Isa
 from tiling.loops.conditions import with_conditions
 from tiling.loops.facts.lanes import crosses_lanes
@@ -30,7 +30,7 @@ def vectors(kernel: Kernel, isa: Isa) -> Kernel:
     named = {buffer.name: buffer for buffer in (*kernel.arrays, *own)}
     dtypes = {name: buffer.dtype for name, buffer in named.items()}
     dtypes |= {s.name: s.dtype for s in walk(kernel.body) if isinstance(s, Let)}
-    body = _body(kernel.body, Names(isa, guarded, named, dtypes, _summed(kernel)))
+    body = _body(kernel.body, LaneFacts(isa, guarded, named, dtypes, _summed(kernel)))
     return replace(kernel, body=with_conditions(body, _known))
 
 
@@ -49,17 +49,17 @@ def _summed(kernel: Kernel) -> frozenset[str]:
     return frozenset(given.buffer for invoke in across for _, given in invoke.operands if isinstance(given, Load))
 
 
-def _body(body: Body, names: Names) -> Body:
+def _body(body: Body, facts: LaneFacts) -> Body:
     """The block in vectors. Outside of loops over lanes a statement is the same for all lanes."""
     found: list[Statement] = []
     for statement in body:
         if isinstance(statement, For) and statement.kind == "vector":
             for inner in statement.body:
-                found += Lanes(names, statement.stop).statement(inner)
+                found += Lanes(facts, statement.stop).statement(inner)
         elif isinstance(statement, Alloc) and statement.buffer.memory == "registers":
-            found.append(Alloc(replace(statement.buffer, shape=(names.isa.lanes,), axes=("lane",))))
+            found.append(Alloc(replace(statement.buffer, shape=(facts.isa.lanes,), axes=("lane",))))
         elif isinstance(statement, (Store, Let, Read)):
-            found += Lanes(names, ZERO).statement(statement)
+            found += Lanes(facts, ZERO).statement(statement)
         else:
-            found.append(with_blocks(statement, lambda block: _body(block, names)))
+            found.append(with_blocks(statement, lambda block: _body(block, facts)))
     return tuple(found)

@@ -136,7 +136,7 @@ def _columns(loop: For, around: tuple[For, ...]) -> _Columns | None:
     (read,) = reads
     # An array that other iterations read again, as in a product, is for other passes.
     each_once = {name for index in read.at for name in index.names()} == {each.name for each in loops}
-    places = any(isinstance(part, Position) for part in parts) or any(list(index.parts()) for index in read.at)
+    places = any(isinstance(part, Position) for part in parts) or any(list(index.operations()) for index in read.at)
     if not each_once or places or not all(isinstance(s, Store) for s in end):
         return None
     return _Columns(loop, around, register, begin, over, function, term, read, tuple(end))

@@ -16,7 +16,7 @@ from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR
 from tests.support.loops.loops import conditions, inputs, result, statements, sums
 from tests.support.loops.packed_weights import packed
-from tiling.loops.index import Part, applied, constant, variable
+from tiling.loops.index import Operation, applied, constant, variable
 from tiling.loops.kernel import Kernel
 from tiling.loops.language import Block, Define, For, If, Inside, Store
 from tiling.loops.lowering.nest import counter
@@ -47,7 +47,7 @@ def check(problem, found: dict[str, Kernel], name: str) -> None:
 
 def by_quotient(kernel: Kernel) -> bool:
     """Whether a test asks where in its row a point lies."""
-    return any(isinstance(term, Part) for test in conditions(kernel) for term, _ in test.index.terms)
+    return any(isinstance(term, Operation) for test in conditions(kernel) for term, _ in test.index.terms)
 
 
 @pytest.mark.parametrize("points", [1, 2, 5, 11])

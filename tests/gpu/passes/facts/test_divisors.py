@@ -7,7 +7,7 @@ from math import fmod
 import pytest
 
 from gpu.passes.facts.divisors import remainder
-from tiling.loops.index import Index, Part, variable
+from tiling.loops.index import Index, Operation, variable
 
 A, B = variable("a"), variable("b")
 KNOWN = {"a": 4, "b": 1}
@@ -17,7 +17,7 @@ def in_cuda(index: Index, values: dict[str, int]) -> int:
     """The value of an index where a remainder has the sign of what is divided."""
     found = index.offset
     for term, coefficient in index.terms:
-        if isinstance(term, Part):
+        if isinstance(term, Operation):
             assert term.operation == "%"
             found += coefficient * int(fmod(in_cuda(term.left, values), in_cuda(term.right, values)))
         else:
