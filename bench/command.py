@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.peers import PEERS
 from bench.report.files import append, check_writable
-from bench.report.formats import Run, conditions_line, to_json
+from bench.report.formats import BenchRun, conditions_line, to_json
 from bench.report.markdown import around_markers
 from bench.report.results import Conditions, LayerResult
 from bench.report.sections import PAPER, sections
@@ -119,7 +119,7 @@ def _publish(found: Finding, known: Conditions, options: argparse.Namespace, end
     show(sections(found.results), missing)
     # A part of a run may make a report, which says so, but must not replace the last whole report.
     readme = None if ended else options.readme
-    for sentence in publish(Run(known, tuple(found.results), tuple(missing)), options.report, STEM, readme):
+    for sentence in publish(BenchRun(known, tuple(found.results), tuple(missing)), options.report, STEM, readme):
         print(sentence, file=sys.stderr)
     if options.readme and ended:
         print(f"{options.readme} stays as it was: the run has not ended", file=sys.stderr)

@@ -36,7 +36,7 @@ from graph.onnx.reading import BINDABLE
 from graph.plan import Plan
 from search.commands.ending import ending
 from search.commands.options import whole
-from search.commands.progress import Stage, counted
+from search.commands.progress import SearchState, counted
 from tilewright_entry import run
 
 PASSED, REFUSED, WRONG = "passed", "refused", "wrong"
@@ -284,7 +284,7 @@ def main(arguments: list[str] | None = None) -> int:
             for outcome in _noted(tests, options.journal):
                 found.append(outcome)
                 counts[outcome.ended] += 1
-                progress(Stage(f"{counts[REFUSED]} refused, {counts[WRONG]} wrong", len(found), len(tests)))
+                progress(SearchState(f"{counts[REFUSED]} refused, {counts[WRONG]} wrong", len(found), len(tests)))
         with readers_may_leave():
             write(report(found))
         if options.page:

@@ -26,7 +26,7 @@ from graph.library.times import Times
 from graph.model.language import Model
 from graph.trials import LEAST_TURNS, Trials, turns_for
 from graph.variant import Variant
-from search.commands.progress import Stage
+from search.commands.progress import SearchState
 
 # The least share of its predicted time that a step may take. Predicted from the measured time in the other layout, of
 # 174 convolutions of six networks (decision 057) 153 took more than this with channels last, 163 with channels first.
@@ -53,7 +53,7 @@ def faster_layouts(
     times: Times,
     trying: Trials,
     budget: float,
-    progress: Callable[[Stage], None],
+    progress: Callable[[SearchState], None],
 ) -> Layouts:
     """The layouts after about `budget` seconds. They are kept where all that matters was timed.
 
@@ -71,7 +71,7 @@ def faster_layouts(
     slower: list[str] = []
     turns, longest = turns_for(float(np.median(seconds.sum(axis=1)))), time.monotonic() - began
     while (spent := time.monotonic() - began) + longest < budget:
-        progress(Stage(f"layouts: {plural(len(tried), 'variants')} timed", round(spent), round(budget)))
+        progress(SearchState(f"layouts: {plural(len(tried), 'variants')} timed", round(spent), round(budget)))
         last = channels_last(graph, replace(costs, hope=HOPE))
         if last in tried:
             times.keep_layouts(graph, best.last)

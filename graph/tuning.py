@@ -24,7 +24,7 @@ from cpu.runtime.processes.worker import CandidateError
 from graph.library.kernels import Kernels, object_of
 from graph.model.errors import ModelError
 from graph.trials import LEAST_TURNS, Trials, trials, turns_for
-from search.commands.progress import Stage
+from search.commands.progress import SearchState
 from search.evaluator.interface.errors import CompileError, SchemeError
 from search.evaluator.interface.protocol import CANDIDATE_SECONDS, Evaluator
 from search.flow import in_models
@@ -48,7 +48,7 @@ def tuned(
     others: Mapping[Problem, Sequence[str]],
     files: Callable[[Mapping[Problem, Any]], Mapping[str, bytes]],
     budget: float,
-    progress: Callable[[Stage], None],
+    progress: Callable[[SearchState], None],
 ) -> Mapping[Problem, Any]:
     """The schemes that are fastest in the model, after about `budget` seconds.
 
@@ -86,7 +86,7 @@ class _Tuning:
         self.tried = {problem: set(in_models.known(self.backend, problem)) for problem in steps}
         self.turns = LEAST_TURNS
 
-    def run(self, budget: float, progress: Callable[[Stage], None]) -> Mapping[Problem, Any]:
+    def run(self, budget: float, progress: Callable[[SearchState], None]) -> Mapping[Problem, Any]:
         """Rounds, until there is no time for another."""
         self.base = self.placed(self.schemes)
         began = time.monotonic()
@@ -104,7 +104,7 @@ class _Tuning:
         while (spent := time.monotonic() - began) + longest < budget:
             count, faster = sum(map(len, self.tried.values())), 100 * (first / whole - 1)
             told = f"tuning: {plural(count, 'kernels')} tried, {faster:.1f} % faster"
-            progress(Stage(told, round(spent), round(budget)))
+            progress(SearchState(told, round(spent), round(budget)))
             picked = self.picked(shares, ROUND if budget - spent > ENOUGH else FEW)
             if not picked:
                 break

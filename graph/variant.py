@@ -18,13 +18,13 @@ from graph.model.regions import kernel_steps
 from graph.passes.by_image import image_by_image
 from graph.passes.fuse import fused_maps
 from graph.passes.in_place import joined_in_place
-from search.commands.progress import Stage
+from search.commands.progress import SearchState
 from search.flow import in_models
 from search.flow.choices import Choice
 from tiling.problem import Problem
 from tiling.program.infer import Sized
 
-Progress = Callable[[Stage], None]
+Progress = Callable[[SearchState], None]
 
 
 @dataclass(frozen=True, eq=False)

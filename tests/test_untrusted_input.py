@@ -214,7 +214,7 @@ def test_a_doctored_choice_is_told_and_searched_again(tmp_path, monkeypatch, sch
     monkeypatch.setattr("search.evaluator.cpu.backend.CpuBackend.candidates", lambda *_: [wanted])
     with pytest.warns(RuntimeWarning, match="the choice for c=4,h=5,w=5,k=4,r=1,s=1"):
         assert generate_conv(c=4, h=5, w=5, k=4, r=1, s=1, isa="portable").scheme == wanted
-    assert store.choice(backend.key(problem), backend.kind("model", problem)) == store.Kept(wanted.text, None)
+    assert store.choice(backend.key(problem), backend.kind("model", problem)) == store.KeptScheme(wanted.text, None)
 
 
 def test_show_with_a_doctored_store_has_no_traceback(tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ from dataclasses import replace
 from tiling.choices import meant
 from tiling.problem import Problem, ProblemError
 from tiling.tokens import LARGEST_NUMBER, NAME, NUMBER, TokenReader
-from tiling.value import Apply, Array, Epilogue, Number, Sum, Value, parts
+from tiling.value import Applied, Constant, Epilogue, EpilogueArray, Sum, Value, parts
 
 # The functions and their numbers of arguments. Names and definitions are PyTorch's, as in clamp(v, low, high). gelu is
 # the exact form with erf, gelu_tanh that of `approximate="tanh"`. Where |y*s| < 2^22,
@@ -71,7 +71,7 @@ def parse(problem: Problem, text: str) -> Epilogue:
     if len(epilogue.arrays) > MOST_ARRAYS:
         count = len(epilogue.arrays)
         raise EpilogueError(f"epilogue {_quoted(text)} names {count} arrays, {MOST_ARRAYS} are the most supported")
-    axes: dict[str, Array] = {}
+    axes: dict[str, EpilogueArray] = {}
     for array in epilogue.arrays:
         if axes.setdefault(array.name, array) != array:
             raise EpilogueError(f"epilogue {_quoted(text)} has both {axes[array.name]} and {array}: use two names")
@@ -114,7 +114,7 @@ class _Reader(TokenReader):
         value = part()
         while self.token in operations:
             operation = operations[self.advance()]
-            value = Apply(operation, (value, part()))
+            value = Applied(operation, (value, part()))
         return value
 
     def signed(self) -> Value:
@@ -123,7 +123,7 @@ class _Reader(TokenReader):
             raise self.wrong(f"is inside more than {DEEPEST} parentheses and signs")
         if self.token == "-":
             self.advance()
-            value: Value = Apply("neg", (self.signed(),))
+            value: Value = Applied("neg", (self.signed(),))
         else:
             value = self.single()
         self.depth -= 1
@@ -138,7 +138,7 @@ class _Reader(TokenReader):
         if self.kind == "number":
             if not float(self.token) <= LARGEST_NUMBER:
                 raise self.wrong("is larger than any f32")
-            return Number(float(self.advance()))
+            return Constant(float(self.advance()))
         if self.kind == "name":
             return self.named()
         raise self.wrong("stands where a value is expected")
@@ -164,9 +164,9 @@ class _Reader(TokenReader):
                     f"{name}[{','.join(self.axes)}] for an array of the output's shape"
                 )
             self.advance()
-            return Array(name, (channel,) if name in PER_CHANNEL else self.axes)
+            return EpilogueArray(name, (channel,) if name in PER_CHANNEL else self.axes)
         self.advance()
-        return Array(name, self.brackets(name, start))
+        return EpilogueArray(name, self.brackets(name, start))
 
     def brackets(self, name: str, start: int) -> tuple[str, ...]:
         self.advance()
@@ -198,4 +198,4 @@ class _Reader(TokenReader):
             wanted = f"{FUNCTIONS[function]} argument{'s' if FUNCTIONS[function] > 1 else ''}"
             raise self.wrong(f"ends {function} after {len(arguments)}: it takes {wanted}")
         self.expect(")", f"which closes {function}")
-        return Apply(function, tuple(arguments))
+        return Applied(function, tuple(arguments))

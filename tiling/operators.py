@@ -10,7 +10,7 @@ from tiling.dtypes.products import OUTPUT_DTYPE, dtype_of, output_dtype_of
 from tiling.problem import Problem, ProblemError
 from tiling.sliding import Side, along, flag, outputs, padding_along, positive, sides
 from tiling.tensor import Affine, Tensor
-from tiling.value import Apply, Array, Epilogue, Value
+from tiling.value import Applied, Epilogue, EpilogueArray, Value
 
 # The orders of the axes of x and y; for y, c means its k.
 LAYOUTS = ("nhwc", "nchw")
@@ -155,9 +155,9 @@ def in_wider(problem: Problem, c_of: int | None = None, k_of: int | None = None)
 
 def _along(value: Value, axes: tuple[str, ...]) -> Value:
     """The value with the axes of each array in the order of these axes."""
-    if isinstance(value, Array):
+    if isinstance(value, EpilogueArray):
         return replace(value, axes=tuple(axis for axis in axes if axis in value.axes))
-    if isinstance(value, Apply):
+    if isinstance(value, Applied):
         return replace(value, arguments=tuple(_along(part, axes) for part in value.arguments))
     return value
 

@@ -22,7 +22,7 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Number:
+class Constant:
     """A number, rounded to f32 where it is used."""
 
     value: float
@@ -32,7 +32,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Array:
+class EpilogueArray:
     """A named array over some dims of the output: `b[k]`."""
 
     name: str
@@ -43,7 +43,7 @@ class Array:
 
 
 @dataclass(frozen=True)
-class Apply:
+class Applied:
     """An operation on values: add, sub, mul, div, neg, or one of FUNCTIONS."""
 
     operation: str
@@ -62,12 +62,12 @@ class Apply:
         return f"{before}{_SYMBOLS[self.operation]}{after}"
 
 
-Value = Sum | Number | Array | Apply
+Value = Sum | Constant | EpilogueArray | Applied
 
 
 def _binding(value: Value) -> int:
     """How tightly the outermost operation binds: 1 a sum, 2 a product, 3 a sign, 4 a value without operators."""
-    operation = value.operation if isinstance(value, Apply) else ""
+    operation = value.operation if isinstance(value, Applied) else ""
     return {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3}.get(operation, 4)
 
 
@@ -81,20 +81,20 @@ class Epilogue:
         return str(self.value)
 
     @cached_property
-    def arrays(self) -> tuple[Array, ...]:
+    def arrays(self) -> tuple[EpilogueArray, ...]:
         """Each array once, in the order of first use. Kernels take them in this order."""
-        return tuple(dict.fromkeys(part for part in parts(self.value) if isinstance(part, Array)))
+        return tuple(dict.fromkeys(part for part in parts(self.value) if isinstance(part, EpilogueArray)))
 
     @cached_property
     def keeps_integers(self) -> bool:
         """Whether whole numbers give whole numbers. float32 computes those exactly while they are small."""
-        numbers = (part.value for part in parts(self.value) if isinstance(part, Number))
+        numbers = (part.value for part in parts(self.value) if isinstance(part, Constant))
         return self.operations <= _WHOLE and all(number == int(number) for number in numbers)
 
     @cached_property
     def operations(self) -> frozenset[str]:
         """The names of all operations and functions in the expression."""
-        return frozenset(part.operation for part in parts(self.value) if isinstance(part, Apply))
+        return frozenset(part.operation for part in parts(self.value) if isinstance(part, Applied))
 
 
 def parts(value: Value) -> Iterator[Value]:

@@ -12,7 +12,7 @@ from math import isfinite
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from bench.report.results import MODEL, OURS, Conditions, Contender, LayerResult
+from bench.report.results import MODEL, OURS, Conditions, ContenderResult, LayerResult
 
 COLUMNS = (
     *("suite", "layer", "count", "op", "shape", "flops", "flops_on_image", "compulsory_bytes"),
@@ -28,7 +28,7 @@ class FormatError(ValueError):
 
 
 @dataclass(frozen=True)
-class Run:
+class BenchRun:
     """All that a report is made from. `missing` are (layer, why) for each layer without a result."""
 
     conditions: Conditions
@@ -51,7 +51,7 @@ def conditions_line(conditions: Conditions) -> str:
     return json.dumps({"conditions": asdict(conditions)})
 
 
-def to_json_lines(run: Run) -> str:
+def to_json_lines(run: BenchRun) -> str:
     """The conditions, then a line a layer, then a line for each layer that is missing."""
     lines = [
         conditions_line(run.conditions),
@@ -61,7 +61,7 @@ def to_json_lines(run: Run) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def from_json_lines(text: str) -> Run:
+def from_json_lines(text: str) -> BenchRun:
     """Reads what `to_json_lines` wrote. Raises FormatError, naming the line."""
     conditions, results, missing = None, [], []
     for number, line in enumerate(text.splitlines(), 1):
@@ -79,7 +79,7 @@ def from_json_lines(text: str) -> Run:
         raise FormatError("the first line does not state the conditions of a run, as a report's .jsonl does")
     if not results:
         raise FormatError("there is no layer in it")
-    return Run(conditions, tuple(results), tuple(missing))
+    return BenchRun(conditions, tuple(results), tuple(missing))
 
 
 def to_csv(results: Iterable[LayerResult]) -> str:
@@ -98,7 +98,7 @@ def to_csv(results: Iterable[LayerResult]) -> str:
 _OF_A_CONTENDER = {"contender", "percent", "kernel_percent", "scheme", "skipped"}
 
 
-def _row(result: LayerResult, contender: Contender) -> dict[str, object]:
+def _row(result: LayerResult, contender: ContenderResult) -> dict[str, object]:
     call, kernel = contender.call, contender.kernel
     row: dict[str, object] = {
         "contender": contender.name,

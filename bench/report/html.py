@@ -8,7 +8,7 @@ from pathlib import Path
 import jinja2
 
 from bench.report.plots import Picture
-from bench.report.results import MODEL, OURS, Conditions, Contender, LayerResult
+from bench.report.results import MODEL, OURS, Conditions, ContenderResult, LayerResult
 from bench.report.sections import Section, layer_name
 from bench.report.summary import Total, facts, incomplete, summary, totals
 from tiling.durations import milliseconds
@@ -90,6 +90,6 @@ def _layer(r: LayerResult, names: Sequence[str]) -> dict[str, object]:
     }
 
 
-def _peer(r: LayerResult, peer: Contender | None) -> tuple[str, str, bool]:
+def _peer(r: LayerResult, peer: ContenderResult | None) -> tuple[str, str, bool]:
     """(percent of peak, ratio, whether it is faster than ours)."""
     return (f"{r.percent(peer):.1f}", f"{r.ratio(peer):.2f}×", r.ratio(peer) < 1) if peer else ("–", "", False)

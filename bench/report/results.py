@@ -12,7 +12,7 @@ _EPILOGUE = ",epilogue="  # begins the end of a shape (`tiling.text.shapes.canon
 
 
 @dataclass(frozen=True)
-class Contender:
+class ContenderResult:
     """One measured way to compute a layer: our tuned kernel, the model's own choice, or a peer.
 
     call: the timing of a call from Python that re-uses its output memory. kernel: the timing of the kernel alone, where
@@ -52,7 +52,7 @@ class LayerResult:
     scheme: str
     model_scheme: str
     tried: tuple[tuple[float, float], ...]
-    contenders: tuple[Contender, ...]
+    contenders: tuple[ContenderResult, ...]
     skipped: tuple[tuple[str, str], ...]
     memory_bandwidth: float
     search_seconds: float
@@ -60,7 +60,7 @@ class LayerResult:
     target: str = "cpu"
     algorithm: str = "direct"
 
-    def contender(self, name: str) -> Contender | None:
+    def contender(self, name: str) -> ContenderResult | None:
         """The contender of that name; None where it did not run."""
         return next((c for c in self.contenders if c.name == name), None)
 
@@ -81,25 +81,25 @@ class LayerResult:
         return extents.replace(",", " ") + mark.replace(",", " ") + epilogue
 
     @property
-    def ours(self) -> Contender:
+    def ours(self) -> ContenderResult:
         """The tuned kernel."""
         return self.contenders[0]
 
     @property
-    def peers(self) -> tuple[Contender, ...]:
+    def peers(self) -> tuple[ContenderResult, ...]:
         """The contenders that are not ours."""
         return tuple(c for c in self.contenders if c.name not in (OURS, MODEL))
 
     @property
-    def best_peer(self) -> Contender | None:
+    def best_peer(self) -> ContenderResult | None:
         """The peer whose call is fastest; None where none ran."""
         return min(self.peers, key=lambda c: c.call.seconds, default=None)
 
-    def percent(self, contender: Contender) -> float:
+    def percent(self, contender: ContenderResult) -> float:
         """The percentage of the FMA peak of the used threads that a call from Python reaches."""
         return 100 * contender.call.fraction_of_peak(self.flops, self.threads)
 
-    def kernel_percent(self, contender: Contender) -> float | None:
+    def kernel_percent(self, contender: ContenderResult) -> float | None:
         """The same for the kernel alone; None where its time is not known."""
         return 100 * contender.kernel.fraction_of_peak(self.flops, self.threads) if contender.kernel else None
 
@@ -108,7 +108,7 @@ class LayerResult:
         """The percentage that a kernel at the peak reaches if it skips the taps on padding: 100 or more."""
         return 100 * self.flops / max(self.flops_on_image, 1)
 
-    def ratio(self, peer: Contender) -> float:
+    def ratio(self, peer: ContenderResult) -> float:
         """How many times as long as ours a peer takes, both called from Python."""
         return peer.call.seconds / self.ours.call.seconds
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from bench.report import html, markdown, plots
 from bench.report.files import write
-from bench.report.formats import Run, to_csv, to_json_lines
+from bench.report.formats import BenchRun, to_csv, to_json_lines
 from bench.report.results import MODEL, OURS, Conditions, LayerResult
 from bench.report.sections import Section, sections
 from bench.report.summary import incomplete, padding, summary
@@ -48,7 +48,7 @@ def show(found: Sequence[Section], missing: Sequence[tuple[str, str]]) -> None:
         print(incomplete(missing), flush=True)
 
 
-def publish(run: Run, folder: Path | None, name: str, readme: Path | None) -> list[str]:
+def publish(run: BenchRun, folder: Path | None, name: str, readme: Path | None) -> list[str]:
     """Writes the report into `folder` and the table into `readme`, where given, and says so. Raises ReportError.
 
     A table that compares with peers stays where this run has none.
@@ -95,7 +95,7 @@ def write_report(
         markdown.page(found, conditions, missing, linked),
         html.page(found, conditions, missing, drawn, without),
         to_csv(results),
-        to_json_lines(Run(conditions, results, tuple(missing))),
+        to_json_lines(BenchRun(conditions, results, tuple(missing))),
     )
     for suffix, text in zip(SUFFIXES, texts):
         write(folder / f"{name}{suffix}", text)

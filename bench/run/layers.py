@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from bench.peers import PEERS
-from bench.report.results import MODEL, OURS, Contender, LayerResult
+from bench.report.results import MODEL, OURS, ContenderResult, LayerResult
 from bench.run.targets.table import TARGETS
 from cpu.runtime.processes.worker import CandidateError, Worker
 from search.evaluator.cpu.backend import CpuBackend
@@ -179,5 +179,5 @@ def _new_worker(target: str, variables: tuple[tuple[str, str], ...]) -> Worker:
 
 def _contender(
     *, name: str, layout: str, call: dict[str, Any], kernel: dict[str, Any] | None, max_error: float
-) -> Contender:
-    return Contender(name, layout, Timing.of(call), Timing.of(kernel) if kernel else None, max_error)
+) -> ContenderResult:
+    return ContenderResult(name, layout, Timing.of(call), Timing.of(kernel) if kernel else None, max_error)

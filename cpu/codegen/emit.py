@@ -15,7 +15,7 @@ from typing import Any
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.check import check
 from cpu.codegen.epilogue import pointers
-from cpu.codegen.frame.call import Call, call_text
+from cpu.codegen.frame.call import CallSignature, call_text
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.frame.operands import operands
 from cpu.codegen.frame.remarks import about_memory, about_operands, about_run, about_strides, preamble
@@ -104,7 +104,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     strips, x_type = strip_of(scheme) > 0, isa.x_type(dots.problem)
     as_it_lies = strips or (x_type == types[0] and not inside.copy)
     scratch = inside.scratch.bytes(threads)
-    call = Call(symbol, _parameters(problem, isa, as_it_lies), scratch, threads)
+    call = CallSignature(symbol, _parameters(problem, isa, as_it_lies), scratch, threads)
     casts = [] if as_it_lies or inside.copy else [f"const {x_type} *const X = (const {x_type} *)input;"]
     casts += [] if isa.word == "float" else ["const word *const W = (const word *)packed;"]
     packs = inside.panel and access_of(dots.problem).weights_broadcast
@@ -129,7 +129,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     return Source(symbol, text, plain, isa.name, threads, kernels, packed, scratch.offset, own)
 
 
-def _shared(scheme: Scheme | Winograd, problem: Problem, isa: Isa, call: Call) -> dict[str, Any]:
+def _shared(scheme: Scheme | Winograd, problem: Problem, isa: Isa, call: CallSignature) -> dict[str, Any]:
     """The fields of the frame that every kernel has."""
     return {
         "symbol": call.symbol,
@@ -206,7 +206,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
     kernels = microkernels_of(winograd, isa)
     fields, memory = frame_fields(winograd, isa, threads, symbol)
     scratch = memory.bytes(threads)
-    call = Call(symbol, _parameters(problem, isa), scratch, threads)
+    call = CallSignature(symbol, _parameters(problem, isa), scratch, threads)
     text = TEMPLATES.get_template("kernel.c.j2").render(
         _shared(winograd, problem, isa, call),
         microkernels=[describe(kernel, isa) for kernel in kernels],

@@ -14,7 +14,7 @@ from cpu.codegen.vector_functions import BASE, NAMES, ZEROS, definitions
 from microkernels.tile.isa_row import Isa
 from tiling.problem import Problem
 from tiling.text.numbers import shortest
-from tiling.value import Apply, Array, Epilogue, Number, Sum, Value
+from tiling.value import Applied, Constant, Epilogue, EpilogueArray, Sum, Value
 
 _OF_ZERO = frozenset({"relu", "relu6", "hardsigmoid", "hardswish"})
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
@@ -57,9 +57,9 @@ def _c(value: Value) -> str:
     """A value as C. Infix operations follow C's precedence; everything else is a call."""
     if isinstance(value, Sum):
         return "y"
-    if isinstance(value, Number):
+    if isinstance(value, Constant):
         return f"constant({shortest(value.value)}f)"
-    if isinstance(value, Array):
+    if isinstance(value, EpilogueArray):
         return f"e_{value.name}"
     if value.operation == "neg":
         return f"-{_grouped(value.arguments[0], 'neg')}"
@@ -72,14 +72,14 @@ def _c(value: Value) -> str:
 
 def _grouped(value: Value, around: str, right: bool = False) -> str:
     """`value` as an operand of `around`, in parentheses if C needs them."""
-    inside = _PRECEDENCE.get(value.operation, 4) if isinstance(value, Apply) else 4
+    inside = _PRECEDENCE.get(value.operation, 4) if isinstance(value, Applied) else 4
     loose = inside < _PRECEDENCE[around] or (inside == _PRECEDENCE[around] and (right or around == "neg"))
     return f"({_c(value)})" if loose else _c(value)
 
 
-def _ordered(value: Apply) -> list[str]:
+def _ordered(value: Applied) -> list[str]:
     """The arguments. In min and max a number comes first: it is not NaN, so the compiler leaves out that test."""
     arguments = value.arguments
     if value.operation in ("min", "max"):
-        arguments = tuple(sorted(arguments, key=lambda argument: not isinstance(argument, Number)))
+        arguments = tuple(sorted(arguments, key=lambda argument: not isinstance(argument, Constant)))
     return [_c(argument) for argument in arguments]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microkernels.tile.isa_row import Isa
-from tiling.arrays.access import Access, access_of
+from tiling.arrays.access import TileAccess, access_of
 from tiling.arrays.bias import bias_of
 from tiling.loops.lowering.arrays import name_of
 from tiling.loops.lowering.prefetch.plan import PrefetchPlan
@@ -34,7 +34,7 @@ class ProductFacts:
     prefetches: tuple[PrefetchPlan, ...] = ()
 
     @property
-    def access(self) -> Access:
+    def access(self) -> TileAccess:
         """How tiles reach x and the output."""
         return access_of(self.scheme.problem)
 

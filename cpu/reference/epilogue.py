@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tiling.problem import Problem
 from tiling.tensor import Tensor
-from tiling.value import Apply, Array, Number, Sum, Value
+from tiling.value import Applied, Constant, EpilogueArray, Sum, Value
 
 UNIT = np.finfo(np.float32).eps / 2  # the largest relative error of one rounding
 TINY = 2.0**-119  # the largest error of a result made from an exponential below about e^-87, as the emitted text states
@@ -56,11 +56,11 @@ def broadcast(problem: Problem, tensor: Tensor, array: np.ndarray) -> np.ndarray
 def _evaluate(value: Value, y: Bounded, names: Mapping[str, np.ndarray]) -> Bounded:
     if isinstance(value, Sum):
         return y
-    if isinstance(value, Number):
+    if isinstance(value, Constant):
         return Bounded(np.float32(value.value))
-    if isinstance(value, Array):
+    if isinstance(value, EpilogueArray):
         return Bounded(names[value.name])
-    assert isinstance(value, Apply)
+    assert isinstance(value, Applied)
     return _OPERATIONS[value.operation](*(_evaluate(argument, y, names) for argument in value.arguments))
 
 

@@ -10,7 +10,7 @@ from tiling.scheme.scheme import Scheme
 
 
 @dataclass(frozen=True)
-class Program:
+class CudaProgram:
     """The text of a kernel that defines the function `symbol`.
 
     Its parameters are pointers to `arrays` contiguous arrays, each on a 16-byte boundary, the output last. A launch has
@@ -67,7 +67,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Source(Program):
+class CudaSource(CudaProgram):
     """The kernel that a scheme stands for. Arguments: the problem's two inputs, its epilogue's arrays, its output.
 
     step_bytes: bytes of shared memory that a step fills, where passes made the kernel.

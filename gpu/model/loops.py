@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from math import ceil, prod
 
-from gpu.codegen.program import Source
+from gpu.codegen.program import CudaSource
 from gpu.model.devices import Device
-from gpu.model.predict import LAUNCH_SECONDS, MEMORY, Prediction
+from gpu.model.predict import LAUNCH_SECONDS, MEMORY, GpuPrediction
 from tiling.dtypes.products import DTYPE_BYTES, OUTPUT_BYTES
 from tiling.scheme.scheme import Scheme
 from tiling.scheme.specifiers import Matrix, Rest, Stage, Tile
@@ -26,7 +26,7 @@ _OTHER_REGISTERS = 85
 _STAGING_CYCLES, _STEP_CYCLES = 320, 90
 
 
-def predict_loops(source: Source, device: Device) -> Prediction:
+def predict_loops(source: CudaSource, device: Device) -> GpuPrediction:
     """The time of the kernel that passes made of a scheme. Raises ValueError where it does not fit the device."""
     scheme, shared_bytes = source.scheme, source.shared_bytes
     problem = scheme.problem
@@ -67,7 +67,7 @@ def predict_loops(source: Source, device: Device) -> Prediction:
         ("l2", blocks * steps * tiles / device.l2_bandwidth),
         (MEMORY, (arrays + stored) / device.memory_bandwidth),
     )
-    return Prediction(scheme, parts, LAUNCH_SECONDS, resident, blocks / (resident * device.multiprocessors))
+    return GpuPrediction(scheme, parts, LAUNCH_SECONDS, resident, blocks / (resident * device.multiprocessors))
 
 
 def _has(scheme: Scheme, worker: str) -> bool:

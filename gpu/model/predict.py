@@ -32,7 +32,7 @@ MEMORY = "memory"
 
 
 @dataclass(frozen=True)
-class Prediction:
+class GpuPrediction:
     """The predicted seconds of a scheme: `parts` by pipe, and `unhidden`, which no pipe's work hides.
 
     `resident` blocks run on a multiprocessor at once, in `waves` waves. The part `turns` is no pipe: threads that copy
@@ -58,7 +58,7 @@ class Prediction:
         return max(self.parts, key=lambda part: part[1])[0]
 
 
-def predict(scheme: Scheme, device: Device) -> Prediction:
+def predict(scheme: Scheme, device: Device) -> GpuPrediction:
     """The time of a scheme on a device. Raises ValueError where it does not fit the device."""
     pipeline = pipeline_of(scheme)
     resident = resident_blocks(pipeline, device)
@@ -93,15 +93,15 @@ def predict(scheme: Scheme, device: Device) -> Prediction:
     unhidden += store_seconds(pipeline, device) + aligning_seconds(pipeline, device, LAUNCH_SECONDS)
     unhidden += _MAPS_SECONDS * pipeline.tma
     unhidden += _CLUSTER_SECONDS if pipeline.rank_map.workers > 1 else 0.0
-    return Prediction(scheme, parts, unhidden, resident, grid / at_once)
+    return GpuPrediction(scheme, parts, unhidden, resident, grid / at_once)
 
 
-def order(p: Prediction) -> tuple[float, list[float], str]:
+def order(p: GpuPrediction) -> tuple[float, list[float], str]:
     """The key to sort by, the fastest first; among equals one whose other pipes are less busy."""
     return p.seconds, sorted((time for _, time in p.parts), reverse=True), p.scheme.text
 
 
-def rank(problem: Problem, device: Device) -> tuple[Prediction, ...]:
+def rank(problem: Problem, device: Device) -> tuple[GpuPrediction, ...]:
     """All candidates of the space on a device, the fastest by prediction first."""
     return tuple(sorted((predict(s, device) for s in candidates(problem, device)), key=order))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from gpu.codegen.pipeline.instructions import DTYPES, Instruction, instruction_for, instructions_for
+from gpu.codegen.pipeline.instructions import DTYPES, MatrixInstruction, instruction_for, instructions_for
 from gpu.model.devices import DEVICES
 from tiling.choices import either
 from tiling.dtypes.products import DTYPE_BYTES
@@ -87,7 +87,7 @@ class Schedule:
     `takers`, each of `warps` warpgroups, may have tiles of their own along the rows, which is ping-pong.
     """
 
-    instruction: Instruction
+    instruction: MatrixInstruction
     warps: tuple[int, int]
     warp_tile: tuple[int, int]
     step: int

@@ -22,7 +22,7 @@ from cpu.runtime.compiler.toolchain import ToolchainError
 from cpu.runtime.numbers import to_bits
 from cpu.runtime.options import Parser
 from cpu.runtime.processes.worker import CandidateError, Worker, WorkerError
-from gpu.codegen.pipeline.instructions import INSTRUCTIONS, Instruction
+from gpu.codegen.pipeline.instructions import INSTRUCTIONS, MatrixInstruction
 from gpu.probes.probe import FILL, WORDS, Probe, copy_out, each_word, loop
 from gpu.probes.tma_probes import tma_probes
 from gpu.runtime.compiler.compile import compile_afresh, compiler_name
@@ -152,7 +152,7 @@ def _mma(call: str) -> str:
     )
 
 
-def _wgmma(instruction: Instruction, a_across: int, b_across: int) -> str:
+def _wgmma(instruction: MatrixInstruction, a_across: int, b_across: int) -> str:
     """A product with a depth of 128 bytes, in which each matrix lies along the depth or across it.
 
     a's tile is the words of `a`. b's tile repeats the words of `b`, shifted by a chunk every 8 KiB. Each thread stores

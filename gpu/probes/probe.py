@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpu.codegen.copies.tensor_map import TensorMap
-from gpu.codegen.program import Program
+from gpu.codegen.program import CudaProgram
 
 WORDS = 2048  # 32-bit words of every array
 
@@ -31,7 +31,7 @@ class Probe:
     sharing: int = 1
 
     @property
-    def program(self) -> Program:
+    def program(self) -> CudaProgram:
         lines = ["const unsigned lane = threadIdx.x, shared = shared_base();", *self.body.strip().splitlines()]
         body = "\n".join(f"    {line}" for line in lines)
         parameters = ["const unsigned *a", "const unsigned *b", "unsigned *c"]
@@ -43,7 +43,7 @@ class Probe:
         )
         text = f"{_AS_FLOAT}\n{kernel} probe({', '.join(parameters)})\n{{\n{body}\n}}\n"
         sizes = (self.cluster * self.sharing, self.threads, self.shared_bytes, 3)
-        program = Program("probe", text, *sizes, maps=self.maps, cluster=self.cluster)
+        program = CudaProgram("probe", text, *sizes, maps=self.maps, cluster=self.cluster)
         return replace(program, semaphores=1, partial_sums=self.sharing * WORDS) if self.sharing > 1 else program
 
 

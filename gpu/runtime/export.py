@@ -14,14 +14,14 @@ from cpu.runtime.version import VERSION
 from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.copies.tensor_map import MAP_TYPES, WRONG_BIT, WRONG_DRIVER, WRONG_WORD
 from gpu.codegen.loops.copier import with_copier
-from gpu.codegen.program import Source
+from gpu.codegen.program import CudaSource
 from gpu.runtime.compiler.compile import Cubin, compile_cubin, cuda_text
 
 LAUNCHERS = frames(Path(__file__).with_name("templates"))
 _ALIGNMENT = 256  # bytes, of each part of a kernel's own memory; cuMemAlloc aligns the whole so
 
 
-def save(source: Source, cubin: Cubin | None, folder: Path) -> tuple[Path, ...]:
+def save(source: CudaSource, cubin: Cubin | None, folder: Path) -> tuple[Path, ...]:
     """Writes a kernel's files and returns their paths.
 
     SYMBOL.cu is the whole CUDA file. Where `cubin` is given there are also SYMBOL.cubin, SYMBOL.h and SYMBOL_launch.c.
@@ -44,7 +44,7 @@ def save(source: Source, cubin: Cubin | None, folder: Path) -> tuple[Path, ...]:
     return tuple(written)
 
 
-def launcher(source: Source, architecture: str) -> dict[str, str]:
+def launcher(source: CudaSource, architecture: str) -> dict[str, str]:
     """The header and the C file that load and launch a kernel, by file name."""
     context = _context(source) | {"architecture": architecture}
     return {
@@ -53,7 +53,7 @@ def launcher(source: Source, architecture: str) -> dict[str, str]:
     }
 
 
-def _context(source: Source) -> dict[str, object]:
+def _context(source: CudaSource) -> dict[str, object]:
     problem = source.scheme.problem
     tensors = [problem.broadcast, problem.vector, *problem.epilogue_arrays, problem.output]
     dtypes = [problem.dtype] * 2 + [problem.output_dtype] * (len(tensors) - 2)
@@ -102,7 +102,7 @@ def _pointer(array: int, names: list[str], copied: Collection[int]) -> str:
     return f"&copied_{names[array]}" if array in copied else f"&{names[array]}"
 
 
-def _memory(source: Source) -> tuple[int, dict[str, int]]:
+def _memory(source: CudaSource) -> tuple[int, dict[str, int]]:
     """Bytes of a kernel's own memory, and where semaphores and partial sums begin in it, behind the copies."""
     semaphores_at = -(-copied_bytes(source.copied) // _ALIGNMENT) * _ALIGNMENT
     if not source.shares_sums:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpu.codegen.loops.scheme import emit_scheme
-from gpu.codegen.program import Source
+from gpu.codegen.program import CudaSource
 from gpu.model.devices import Device
-from gpu.model.predict import Prediction
+from gpu.model.predict import GpuPrediction
 from gpu.runtime.compiler.compile import Cubin, compile_cubin, spilled
 from gpu.runtime.machine.device import DeviceError
 from gpu.runtime.machine.loaded import Loaded, load_program
@@ -36,7 +36,7 @@ class GpuKernel:
     `timing` is what a search measured by events on the device; None where nothing was measured.
     """
 
-    source: Source
+    source: CudaSource
     loaded: Loaded
     timing: Timing | None = None
 
@@ -135,7 +135,7 @@ def _loaded_again(scheme: Scheme, timing: Timing | None) -> GpuKernel:
     return replace(load(scheme), timing=timing)
 
 
-def choose(ranked: Iterable[Prediction], problem: Problem, device: Device) -> tuple[Source, Cubin]:
+def choose(ranked: Iterable[GpuPrediction], problem: Problem, device: Device) -> tuple[CudaSource, Cubin]:
     """The first scheme in the order of `gpu.model.predict.rank` that ptxas compiles without spills. Needs no GPU.
 
     The program that copies its inputs must have no spills either. Raises CompileError without NVRTC, DeviceError where

@@ -13,7 +13,7 @@ from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.copies.tensor_map import TensorMap
 from gpu.codegen.loops.copier import copier
-from gpu.codegen.program import Program, Source
+from gpu.codegen.program import CudaProgram, CudaSource
 from gpu.twin.layer import RUNNING, declared, load_behind, text_of
 from tiling.dtypes.products import DTYPE_BYTES
 
@@ -27,7 +27,7 @@ class TwinError(RuntimeError):
     """What is wrong with a kernel: which thread did what, and what is missing."""
 
 
-class Report(ctypes.Structure):
+class TwinReport(ctypes.Structure):
     _fields_ = [("message", ctypes.c_char * 512)] + [
         (name, ctypes.c_long) for name in ("conflicts", "switches", "blocks", "loads")
     ]
@@ -54,7 +54,7 @@ class _Map(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class Run:
+class TwinRun:
     """The result of one run.
 
     `conflicts` are the extra cycles that bank conflicts cost. `loads` counts loads of an element, or a pair, of global
@@ -70,12 +70,12 @@ class Run:
 class Twin:
     """A program compiled for the CPU. Raises ToolchainError and CacheError as `cpu.runtime.compiler.cache` does."""
 
-    program: Program
+    program: CudaProgram
 
-    def __reduce__(self) -> tuple[type[Twin], tuple[Program]]:
+    def __reduce__(self) -> tuple[type[Twin], tuple[CudaProgram]]:
         return Twin, (self.program,)  # what is loaded stays in its process
 
-    def launch(self, *arrays: np.ndarray, seed: int = 0) -> Run:
+    def launch(self, *arrays: np.ndarray, seed: int = 0) -> TwinRun:
         """Launches once on arrays of bits. The last one is the output. Raises TwinError with what is wrong.
 
         The order of threads, the delays of copies and the number of multiprocessors follow from `seed`.
@@ -87,13 +87,13 @@ class Twin:
         )
         sizes = (ctypes.c_long * len(placed))(*(array.nbytes for array in placed))
         blocks = self.program.blocks_on(_MULTIPROCESSORS[seed % len(_MULTIPROCESSORS)])
-        report = Report()
+        report = TwinReport()
         entry = self._entry
         with RUNNING:
             failed = entry(blocks, pointers, sizes, maps, ctypes.c_uint64(seed), ctypes.byref(report))
         if failed:
             raise TwinError(report.message.decode())
-        return Run(placed[-1], report.conflicts, report.loads)
+        return TwinRun(placed[-1], report.conflicts, report.loads)
 
     def _with_copies(self, arrays: list[np.ndarray], seed: int) -> list[np.ndarray]:
         """The arrays that the program reads. An array that is copied first is replaced by its copy."""
@@ -110,7 +110,7 @@ class Twin:
         return load_behind(layer_for(self.program), twin_text(self.program)).tilewright_twin
 
 
-def run_on_twin(source: Source, *inputs: np.ndarray, seed: int = 0) -> Run:
+def run_on_twin(source: CudaSource, *inputs: np.ndarray, seed: int = 0) -> TwinRun:
     """Runs an emitted kernel on float inputs, rounded to the problem's dtype. The output is float32.
 
     Raises TwinError with what is wrong with the kernel, ValueError for an array of the wrong shape.
@@ -125,7 +125,7 @@ def run_on_twin(source: Source, *inputs: np.ndarray, seed: int = 0) -> Run:
     return replace(run, output=from_bits(run.output, problem.output_dtype))
 
 
-def layer_for(program: Program, whole: bool = False) -> str:
+def layer_for(program: CudaProgram, whole: bool = False) -> str:
     """What a kernel's text needs of the twin's device layer before it.
 
     whole: with the bodies of the layer's functions, which are compiled apart otherwise.
@@ -136,7 +136,7 @@ def layer_for(program: Program, whole: bool = False) -> str:
     return layer + text_of(("values.cuh",) * program.elements, "device") + "\n"
 
 
-def twin_text(program: Program) -> str:
+def twin_text(program: CudaProgram) -> str:
     """The C text of a kernel behind the layer: the kernel's own text, and an entry that launches it."""
     parameters = [f"(void *)arguments[{i}]" for i in range(program.arrays)]
     for i, tensor in enumerate(program.maps):
@@ -167,7 +167,7 @@ int tilewright_twin(unsigned blocks, char **arrays, const long *bytes, void *map
 """
 
 
-def _run_text(program: Program) -> str:
+def _run_text(program: CudaProgram) -> str:
     """The lines that run the launch."""
     if program.elements:
         roles = ", ".join(["TWIN_INPUT"] * (program.arrays - 1) + ["TWIN_OUTPUT"])

@@ -14,7 +14,7 @@ import numpy as np
 from cpu.runtime.numbers import ELEMENTS
 from gpu.codegen.loops.functions import STORED
 from gpu.codegen.loops.launches import Launch, ProgramText
-from gpu.twin.launch import Report, TwinError, aligned
+from gpu.twin.launch import TwinError, TwinReport, aligned
 from gpu.twin.layer import RUNNING, declared, load_behind, text_of
 
 
@@ -45,7 +45,7 @@ class ProgramTwin:
         sizes = (ctypes.c_long * len(placed))(*self._sizes(placed, known))
         given = (ctypes.c_longlong * (len(numbers) + 1))(*numbers)
         grids = (ctypes.c_long * len(self.program.launches))(*(each.grid.at(known) for each in self.program.launches))
-        report = Report()
+        report = TwinReport()
         place = ctypes.c_void_p(outside.ctypes.data)
         entry = self._entry
         with RUNNING:

@@ -10,7 +10,7 @@ from typing import Any  # a product's scheme, and its source
 from cpu.runtime.compiler.library import compiled_object
 from cpu.runtime.machine.host import host
 from cpu.runtime.numbers import ELEMENTS
-from search.commands.progress import Stage
+from search.commands.progress import SearchState
 from search.evaluator.cpu.backend import CpuBackend
 from search.evaluator.cpu.programs import text_of
 from search.evaluator.interface.errors import CompileError
@@ -119,7 +119,7 @@ class Kernels:
         return scratch
 
     def compiled(
-        self, works: Iterable[Work], schemes: Mapping[Problem, Any], progress: Callable[[Stage], None]
+        self, works: Iterable[Work], schemes: Mapping[Problem, Any], progress: Callable[[SearchState], None]
     ) -> Mapping[Work, KernelFile]:
         """A kernel for every different work, compiled on all cores. schemes: the products' schemes.
 
@@ -136,9 +136,9 @@ class Kernels:
                 for work in ordered:
                     found[work] = self.text(work, schemes[work] if isinstance(work, Problem) else None)
                     jobs[pool.submit(object_of, found[work])] = work
-                    progress(Stage("compiling kernels", sum(job.done() for job in jobs), len(ordered)))
+                    progress(SearchState("compiling kernels", sum(job.done() for job in jobs), len(ordered)))
                 for done, job in enumerate(as_completed(jobs)):
-                    progress(Stage("compiling kernels", done + 1, len(ordered)))
+                    progress(SearchState("compiling kernels", done + 1, len(ordered)))
                     work = jobs[job]
                     if isinstance(work, Problem) and isinstance(job.exception(), CompileError):
                         other: Any = kernel_for(work, self.of(work.dtype).target)  # the model's next choice

@@ -18,10 +18,7 @@ from tiling.program.infer import Sized
 from tiling.program.language import Access, Apply, Dim, Expression, Number, Reduce, Statement
 from tiling.program.rewrite.inline import substituted
 from tiling.tokens import LARGEST_NUMBER
-from tiling.value import Apply as ApplyValue
-from tiling.value import Array as ArrayValue
-from tiling.value import Epilogue, Sum, Value
-from tiling.value import Number as NumberValue
+from tiling.value import Applied, Constant, Epilogue, EpilogueArray, Sum, Value
 
 _SYMBOLS = ("add", "sub", "mul", "div", "neg")
 _BYTES = {"u8": (0, 255), "s8": (-128, 127)}
@@ -147,8 +144,8 @@ def _with_sum(value: Value, before: Value) -> Value:
     """The value with what was computed before in place of the sum."""
     if isinstance(value, Sum):
         return before
-    if isinstance(value, ApplyValue):
-        return ApplyValue(value.operation, tuple(_with_sum(v, before) for v in value.arguments))
+    if isinstance(value, Applied):
+        return Applied(value.operation, tuple(_with_sum(v, before) for v in value.arguments))
     return value
 
 
@@ -169,9 +166,7 @@ class _Reading:
     def value(self, part: Expression) -> Value | Stopped:
         if isinstance(part, Number):
             return (
-                NumberValue(float(part.value))
-                if abs(part.value) <= LARGEST_NUMBER
-                else Stopped(f"{part.value} is no f32")
+                Constant(float(part.value)) if abs(part.value) <= LARGEST_NUMBER else Stopped(f"{part.value} is no f32")
             )
         if isinstance(part, Access):
             return self.access(part)
@@ -188,7 +183,7 @@ class _Reading:
             if isinstance(found, Stopped):
                 return found
             arguments.append(found)
-        return ApplyValue(part.function, tuple(arguments))
+        return Applied(part.function, tuple(arguments))
 
     def access(self, part: Access, as_f32: bool = False) -> Value | Stopped:
         """An element as a value of the epilogue. as_f32: whether it is read as f32, whatever its dtype is."""
@@ -210,10 +205,8 @@ class _Reading:
             return Stopped(f"{part} lies along other axes than the product")
         if not axes:
             known = self.model.known(name)
-            return (
-                Stopped(f"{part} is one computed number") if known is None else NumberValue(float(known.reshape(-1)[0]))
-            )
-        return ArrayValue(self.named(name), axes)
+            return Stopped(f"{part} is one computed number") if known is None else Constant(float(known.reshape(-1)[0]))
+        return EpilogueArray(self.named(name), axes)
 
     def axes_of(self, read: list[str], walked: list[str]) -> tuple[str, ...] | None:
         """The axes of the product's output that dims of the map walk."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isclose, pi, sqrt
 
-from tiling.value import Apply, Number, Value
+from tiling.value import Applied, Constant, Value
 
 # Models give the numbers of these formulas in f32, or rounded by hand: 0.7978845608 is sqrt(2 / pi).
 _NEAR = 1e-6
@@ -23,26 +23,26 @@ class _Any:
 
 _Y = _Any()
 
-_TANH = ("tanh", ("mul", Number(sqrt(2 / pi)), ("add", _Y, ("mul", Number(0.044715), _Y, _Y, _Y))))
-_ERF = ("erf", ("mul", _Y, Number(sqrt(0.5))))
+_TANH = ("tanh", ("mul", Constant(sqrt(2 / pi)), ("add", _Y, ("mul", Constant(0.044715), _Y, _Y, _Y))))
+_ERF = ("erf", ("mul", _Y, Constant(sqrt(0.5))))
 
 # Factors stand in any order, grouped in any way; the two terms of a sum in any order.
 _IDIOMS: tuple[tuple[tuple[object, ...], str], ...] = (
     (("mul", _Y, ("sigmoid", _Y)), "silu"),
     (("mul", _Y, ("hardsigmoid", _Y)), "hardswish"),
-    (("mul", Number(0.5), _Y, ("add", Number(1.0), _TANH)), "gelu_tanh"),
-    (("mul", Number(0.5), _Y, ("add", Number(1.0), _ERF)), "gelu"),
+    (("mul", Constant(0.5), _Y, ("add", Constant(1.0), _TANH)), "gelu_tanh"),
+    (("mul", Constant(0.5), _Y, ("add", Constant(1.0), _ERF)), "gelu"),
 )
 
 
 def shortened(value: Value) -> Value:
     """The value with every activation that is spelled out as its function."""
-    if not isinstance(value, Apply):
+    if not isinstance(value, Applied):
         return value
-    value = Apply(value.operation, tuple(map(shortened, value.arguments)))
+    value = Applied(value.operation, tuple(map(shortened, value.arguments)))
     for pattern, function in _IDIOMS:
         for found in _matches(pattern, value, None):
-            return Apply(function, (found,))
+            return Applied(function, (found,))
     return value
 
 
@@ -52,15 +52,15 @@ def _matches(pattern: object, value: Value, y: Value | None) -> Iterator[Value]:
         if y is None or y == value:
             yield value
         return
-    if isinstance(pattern, Number):
-        if isinstance(value, Number) and isclose(pattern.value, value.value, rel_tol=_NEAR) and y is not None:
+    if isinstance(pattern, Constant):
+        if isinstance(value, Constant) and isclose(pattern.value, value.value, rel_tol=_NEAR) and y is not None:
             yield y
         return
     assert isinstance(pattern, tuple)
     operation, *wanted = pattern
     if operation == "mul":
         given = list(_factors(value))
-    elif isinstance(value, Apply) and value.operation == operation:
+    elif isinstance(value, Applied) and value.operation == operation:
         given = list(value.arguments)
     else:
         return
@@ -75,7 +75,7 @@ def _unordered(wanted: list[object], given: list[Value], y: Value | None) -> Ite
         yield y
         return
     # A number does not decide what y is, so it comes last.
-    first = next((place for place, part in enumerate(wanted) if not isinstance(part, Number)), 0)
+    first = next((place for place, part in enumerate(wanted) if not isinstance(part, Constant)), 0)
     for place, value in enumerate(given):
         for found in _matches(wanted[first], value, y):
             yield from _unordered(wanted[:first] + wanted[first + 1 :], given[:place] + given[place + 1 :], found)
@@ -83,15 +83,15 @@ def _unordered(wanted: list[object], given: list[Value], y: Value | None) -> Ite
 
 def _factors(value: Value) -> Iterator[Value]:
     """The factors of a product. Division by a number is a product with its inverse."""
-    if not isinstance(value, Apply) or value.operation not in ("mul", "div"):
+    if not isinstance(value, Applied) or value.operation not in ("mul", "div"):
         yield value
         return
     left, right = value.arguments
     if value.operation == "mul":
         yield from _factors(left)
         yield from _factors(right)
-    elif isinstance(right, Number) and right.value:
+    elif isinstance(right, Constant) and right.value:
         yield from _factors(left)
-        yield Number(1 / right.value)
+        yield Constant(1 / right.value)
     else:
         yield value

@@ -23,10 +23,7 @@ from tiling.program.infer import Array, Sized, sized
 from tiling.program.language import Access, Apply, Expression, Number
 from tiling.program.read import read
 from tiling.program.rewrite.wider import in_wider
-from tiling.value import Apply as ApplyValue
-from tiling.value import Array as ArrayValue
-from tiling.value import Epilogue, Sum, Value, parts
-from tiling.value import Number as NumberValue
+from tiling.value import Applied, Constant, Epilogue, EpilogueArray, Sum, Value, parts
 
 Strides = Mapping[str, int]  # of each axis of a product's array
 
@@ -248,9 +245,9 @@ def _times(problem: Problem, factor: float) -> Problem | None:
 def _scaled(value: Value, factor: float) -> Value:
     """The value with so many times the sum in place of the sum."""
     if isinstance(value, Sum):
-        return ApplyValue("mul", (value, NumberValue(factor)))
-    if isinstance(value, ApplyValue):
-        return ApplyValue(value.operation, tuple(_scaled(part, factor) for part in value.arguments))
+        return Applied("mul", (value, Constant(factor)))
+    if isinstance(value, Applied):
+        return Applied(value.operation, tuple(_scaled(part, factor) for part in value.arguments))
     return value
 
 
@@ -266,7 +263,7 @@ def _writing(model: Model, outputs: tuple[str, ...]) -> Model:
     if not root or root in map(model.root, model.outputs) or len(readers) != 1:
         return model
     (reader,), values = readers, parts(work.epilogue.value) if work.epilogue else ()
-    if any(isinstance(value, ArrayValue) and len(value.axes) > 1 for value in values):
+    if any(isinstance(value, EpilogueArray) and len(value.axes) > 1 for value in values):
         return model
     if not isinstance(reader.work, Sized) or len(reader.work.program.statements) != 1 or len(reader.inputs) != 1:
         return model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from microkernels.tile.isa_row import Isa, Matrix, MultiplyAdd
+from microkernels.tile.isa_row import Isa, MultiplyAdd, TileRegisters
 
 # Linux gives a process the tile registers once it asks (Documentation/arch/x86/xstate.rst: ARCH_REQ_XCOMP_PERM is
 # 0x1023, the state XTILEDATA 18). These are asm statements, since gcc 12 leaves out stores before its intrinsics: these
@@ -72,7 +72,7 @@ def with_tiles(vectors: Isa, name: str, flag: str, bit: int, instruction: str, a
         cpu_flags=(*vectors.cpu_flags, "amx_tile", flag),
         supported=f"{vectors.supported} && tiles_given()",
         prologue=vectors.prologue.partition("\n\n")[0],
-        matrix=Matrix(
+        matrix=TileRegisters(
             rows=16,
             bytes=64,
             registers=8,

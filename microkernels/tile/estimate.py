@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from microkernels.tile.isa import isa_named
-from microkernels.tile.isa_row import Matrix
+from microkernels.tile.isa_row import TileRegisters
 from microkernels.tile.microkernel import Microkernel
 from microkernels.tile.space import INDEPENDENT_FMAS
 
@@ -40,7 +40,7 @@ SUMS_AFTER = 36
 ROWS_A_CYCLE = 2
 
 
-def _matrix_estimate(kernel: Microkernel, matrix: Matrix) -> float:
+def _matrix_estimate(kernel: Microkernel, matrix: TileRegisters) -> float:
     """The `estimate` of a tile of matrix instructions: one row of 16 lanes a cycle, where the peak is two vectors."""
     rows = dict(kernel.rows)
     along = next((rows[dim] for dim in reversed(rows)), 1)

@@ -59,7 +59,7 @@ class NarrowLoads:
 
 
 @dataclass(frozen=True)
-class Matrix:
+class TileRegisters:
     """Tile registers, each of up to `rows` rows of up to `bytes` bytes, and the forms of their instructions.
 
     In the forms `t`, `x`, `w`, `acc` are tile registers, tmm0 …, `p` is a pointer to the first row, and `step` is
@@ -154,7 +154,7 @@ class Isa:
     narrow: tuple[Narrow, ...] = ()
     numbers: NarrowLoads | None = None
     ranked_as: str = ""
-    matrix: Matrix | None = None
+    matrix: TileRegisters | None = None
     vectors: str = ""
 
     @property

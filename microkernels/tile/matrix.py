@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, product
 
-from microkernels.tile.isa_row import Matrix
+from microkernels.tile.isa_row import TileRegisters
 from tiling.problem import Problem
 
 
 @dataclass(frozen=True)
-class Run:
+class RowRun:
     """`count` rows of a register tile from row `first` on, each `step` elements of x after the one before.
 
     dim: the dim whose stride the step is; "" where there is none.
@@ -51,7 +51,7 @@ class Registers:
         return run * self.vectors + v
 
 
-def runs_of(problem: Problem, extents: Mapping[str, int], rows: int) -> tuple[Run, ...]:
+def runs_of(problem: Problem, extents: Mapping[str, int], rows: int) -> tuple[RowRun, ...]:
     """The rows of a register tile, row-major, in runs of at most `rows`. Lengths differ by one row at most.
 
     Where padding may begin between two rows, they are in different runs.
@@ -81,14 +81,14 @@ def split(count: int, most: int) -> tuple[int, ...]:
     return tuple(count // pieces + (piece < count % pieces) for piece in range(pieces))
 
 
-def _split(problem: Problem, first: int, count: int, step: int, most: int) -> list[Run]:
+def _split(problem: Problem, first: int, count: int, step: int, most: int) -> list[RowRun]:
     sizes = split(count, most)
     # A run of one row has no step; neither has h where the pixels of an image are one dim.
     dim = next((d for d in reversed(problem.row_dims) if step and problem.broadcast.stride(d) == step), "")
-    return [Run(first + sum(sizes[:piece]), size, step, dim) for piece, size in enumerate(sizes)]
+    return [RowRun(first + sum(sizes[:piece]), size, step, dim) for piece, size in enumerate(sizes)]
 
 
-def registers_of(matrix: Matrix, runs: tuple[int, ...], vectors: int) -> Registers | None:
+def registers_of(matrix: TileRegisters, runs: tuple[int, ...], vectors: int) -> Registers | None:
     """The tile registers for runs of so many rows; None where there are too few.
 
     x has a register for each length of a run, and where possible two, so that the next run is loaded while this one is

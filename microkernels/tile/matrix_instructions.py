@@ -1,4 +1,4 @@
-"""The instructions of tile registers: their text, from a row's `Matrix`, and what each means in loops.
+"""The instructions of tile registers: their text, from a row's `TileRegisters`, and what each means in loops.
 
 A tile register is a buffer of rows of words, or of rows of sums. In a meaning it lies row after row, as memory does:
 `t`, `x`, `w` and `acc` are tile registers, `p` is memory.
@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from microkernels.tile.instructions import literal
-from microkernels.tile.isa_row import Isa, Matrix
+from microkernels.tile.isa_row import Isa, TileRegisters
 from tiling.dtypes.products import SUM_DTYPE
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
@@ -28,7 +28,7 @@ class MatrixInstructions:
     lanes: sums of a row. sums: their dtype.
     """
 
-    forms: Matrix
+    forms: TileRegisters
     lanes: int
     sums: str
 

@@ -26,7 +26,7 @@ from search.flow import ranked
 from search.flow.find import DEFAULT_BUDGET, find
 from search.tuner.dtypes import on_cpu
 from search.tuner.target import Target, Wanted
-from search.tuner.tune import Stage
+from search.tuner.tune import SearchState
 from tiling.problem import Problem
 from tiling.rewrite.dot_groups import scheme_in_dot_groups
 from tiling.scheme.scheme import Scheme
@@ -90,7 +90,7 @@ def _composed(layers: dict[str, Problem], target: Target, budget: float | None) 
     tune, composed = "measure" if budget else "model", []
     with counted(console) as progress:
         for done, (name, problem) in enumerate(layers.items()):
-            progress(Stage(name, done, len(layers)))
+            progress(SearchState(name, done, len(layers)))
             found = find(problem, target, tune=tune, recall=True, verify=bool(budget), budget=budget or DEFAULT_BUDGET)
             if found.interrupted:
                 raise KeyboardInterrupt

@@ -17,7 +17,7 @@ from tiling.machine import Timing
 from tiling.program.language import Program
 
 if TYPE_CHECKING:
-    from search.evaluator.gpu.cuda_programs import Verdict
+    from search.evaluator.gpu.cuda_programs import ProgramVerdict
     from search.evaluator.gpu.programs import GpuProgramKernel
 
 # The largest error of each output, by name, or a sentence that says why it is unknown.
@@ -159,7 +159,7 @@ class GpuReport:
     kernel: GpuProgramKernel
     target: Target
     error: Errors
-    verdict: Verdict | None
+    verdict: ProgramVerdict | None
     emitted: tuple[Path, ...]
     unsaved: str
 

@@ -19,7 +19,7 @@ from microkernels.scores.database import ignore
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.tuner import store
 from search.tuner.measured import AnyScheme
-from search.tuner.tune import Stage
+from search.tuner.tune import SearchState
 from tiling.problem import Problem
 from tiling.scheme.specifiers import SchemeError
 from tiling.text.shapes import canonical, problem_of
@@ -48,7 +48,7 @@ class Choice:
 
 
 def choices(
-    backend: CpuBackend, problems: Iterable[Problem], progress: Callable[[Stage], None] = lambda stage: None
+    backend: CpuBackend, problems: Iterable[Problem], progress: Callable[[SearchState], None] = lambda stage: None
 ) -> dict[Problem, Choice]:
     """The model's choice for each problem. Raises ProblemError, StoreError, WorkerError."""
     computed = {problem: backend.problem(problem) for problem in problems}
@@ -63,7 +63,7 @@ def choices(
 
 
 def candidates(
-    backend: CpuBackend, problems: Sequence[Problem], progress: Callable[[Stage], None] = lambda stage: None
+    backend: CpuBackend, problems: Sequence[Problem], progress: Callable[[SearchState], None] = lambda stage: None
 ) -> Mapping[Problem, tuple[tuple[str, ...], float]]:
     """For each problem its best candidates, at most `MOST`, and the predicted seconds of the first."""
     target, found = backend.target, {}
@@ -77,7 +77,7 @@ def candidates(
     while waiting and (len(waiting) <= _FEW or time.monotonic() < until):
         problem = tasks[waiting.pop(0)]
         found[problem] = _listed(backend, problem)
-        progress(Stage("listing candidates", len(found), len(tasks)))
+        progress(SearchState("listing candidates", len(found), len(tasks)))
     if not waiting:
         return found
     with closing(Pool(min(host().cores, -(-len(waiting) // _FEW)))) as pool:
@@ -87,7 +87,7 @@ def candidates(
                 found[problem] = _listed(backend, problem)  # raises the original error, not its text
             else:
                 found[problem] = tuple(outcome["schemes"]), outcome["seconds"]
-            progress(Stage("listing candidates", len(found), len(tasks)))
+            progress(SearchState("listing candidates", len(found), len(tasks)))
     return found
 
 

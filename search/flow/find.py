@@ -19,7 +19,7 @@ from search.flow.recorded import VERDICT_SECONDS, Recalled, passed, recalled, tu
 from search.tuner import store
 from search.tuner.measured import AnyScheme, Measured
 from search.tuner.target import Target
-from search.tuner.tune import Stage, TuningError
+from search.tuner.tune import SearchState, TuningError
 from tiling.machine import Timing
 from tiling.problem import Problem
 from tiling.text.shapes import canonical
@@ -106,7 +106,7 @@ def find(
     forget: bool = False,
     recall: bool = False,
     verify: bool = True,
-    progress: Callable[[Stage], None] = lambda stage: None,
+    progress: Callable[[SearchState], None] = lambda stage: None,
 ) -> Found:
     """The best scheme for a problem on a target.
 
@@ -135,7 +135,7 @@ def find(
     else:
         found = _predicted(backend, problem, progress)
     if verify and not target.absent:
-        progress(Stage("checking"))
+        progress(SearchState("checking"))
         with closing(backend.checker(problem)) as checker:
             verdict = checker.verify(found.scheme, VERDICT_SECONDS, seed)
         found = replace(found, verdict=verdict, timing=verdict.timing)
@@ -152,10 +152,12 @@ def _can_be_settled(backend: Backend, kept: Recalled) -> bool:
     return bool(kept.timing and kept.timing.disturbed) and not backend.disturbance()
 
 
-def _listed(backend: Backend, problem: Problem, progress: Callable[[Stage], None]) -> tuple[Sequence[AnyScheme], float]:
+def _listed(
+    backend: Backend, problem: Problem, progress: Callable[[SearchState], None]
+) -> tuple[Sequence[AnyScheme], float]:
     """The candidates, and the seconds that listing them took. Raises TuningError where there are none."""
     started = time.monotonic()
-    progress(Stage("listing candidates"))
+    progress(SearchState("listing candidates"))
     candidates = backend.candidates(problem)
     if not candidates:
         raise TuningError(f"no schedule of {problem} fits {backend.target.device or backend.target.isa}")
@@ -163,7 +165,7 @@ def _listed(backend: Backend, problem: Problem, progress: Callable[[Stage], None
     return candidates, time.monotonic() - started
 
 
-def _predicted(backend: Backend, problem: Problem, progress: Callable[[Stage], None]) -> Found:
+def _predicted(backend: Backend, problem: Problem, progress: Callable[[SearchState], None]) -> Found:
     candidates, listing = _listed(backend, problem, progress)
     started = time.monotonic()
     chosen = backend.first_built(candidates)
@@ -180,11 +182,11 @@ def _measured(
     trials: int,
     seed: int,
     forget: bool,
-    progress: Callable[[Stage], None],
+    progress: Callable[[SearchState], None],
 ) -> Found:
     with closing(backend.evaluator(problem)) as evaluator:
         candidates, listing = (schemes, 0.0) if schemes else _listed(backend, problem, progress)
-        progress(Stage("starting"))
+        progress(SearchState("starting"))
         evaluator.ready()
         started = time.monotonic()
         left = max(budget - listing, _LEAST_BUDGET)
@@ -201,7 +203,7 @@ def _measured(
         measuring = time.monotonic() - started
         verdict, interrupted = None, outcome.interrupted
         if verify:
-            progress(Stage("checking"))
+            progress(SearchState("checking"))
             checked = passed(backend, evaluator, outcome, seed)
             outcome, verdict = checked.outcome, checked.verdict
             interrupted = outcome.interrupted or verdict is None

@@ -12,7 +12,7 @@ from search.evaluator.interface.protocol import Backend, Evaluator, Verdict
 from search.flow.debug import TIMINGS, tell
 from search.tuner import store
 from search.tuner.measured import AnyScheme
-from search.tuner.tune import Outcome, Stage, tune
+from search.tuner.tune import Outcome, SearchState, tune
 from tiling.machine import Timing
 from tiling.problem import Problem
 from tiling.scheme.specifiers import SchemeError
@@ -40,7 +40,7 @@ def tuned(
     budget: float,
     trials: int,
     seed: int = 0,
-    progress: Callable[[Stage], None] = lambda stage: None,
+    progress: Callable[[SearchState], None] = lambda stage: None,
 ) -> tuple[Outcome, int]:
     """Runs `search.tuner.tune.tune` and keeps each outcome at once. Also gives how many schemes the store knew.
 

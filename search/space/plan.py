@@ -13,7 +13,7 @@ from math import prod
 from search.cost.cache_conflicts import geometry
 from search.space.registers import Covering
 from search.space.shares import PER_THREAD, share
-from search.space.sizes import Block
+from search.space.sizes import TiledDim
 from tiling.arrays.access import access_of
 from tiling.arrays.footprint import footprint
 from tiling.machine import Machine
@@ -58,14 +58,14 @@ class TilePlan:
         return points
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[TiledDim, ...]:
         """The dims that loop outside S(output), with each core's share."""
         points, cores, found = self.inside, dict(self.cores), []
         for dim, cover in self.covering.covers:
             count = cover.repeat // cores.get(dim, 1)
             if count > 1 or len(cover.branches) > 1:
-                found.append(Block(dim, points[dim], count))
-        return tuple(found) + tuple(Block(dim, points[dim], trips) for dim, trips in self.outer)
+                found.append(TiledDim(dim, points[dim], count))
+        return tuple(found) + tuple(TiledDim(dim, points[dim], trips) for dim, trips in self.outer)
 
     def one_level(self, order: tuple[str, ...]) -> Scheme:
         """The scheme with one loop over each dim around S(output), in this order."""

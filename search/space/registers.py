@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from microkernels.scores.catalog import GOOD
 from microkernels.tile.isa import isa_named
-from microkernels.tile.isa_row import Matrix
+from microkernels.tile.isa_row import TileRegisters
 from microkernels.tile.matrix import registers_of, runs_of
 from microkernels.tile.space import most_rows
 from search.cost.cache_conflicts import cache_conflicts, geometries
@@ -225,7 +225,7 @@ def _row_sizes(problem: Problem, most: int) -> list[tuple[int, ...]]:
     return sizes
 
 
-def _run_sizes(problem: Problem, matrix: Matrix) -> list[tuple[int, ...]]:
+def _run_sizes(problem: Problem, matrix: TileRegisters) -> list[tuple[int, ...]]:
     """As `_row_sizes`, for tile registers: runs along the innermost row dim, and rows of the next dim."""
     inner, *outer = (problem.extents[dim] for dim in reversed(problem.row_dims))
     most = matrix.registers - 2

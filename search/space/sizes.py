@@ -37,7 +37,7 @@ _STEP = 1e-4  # the step of the finite differences, in log(size)
 
 
 @dataclass(frozen=True)
-class Block:
+class TiledDim:
     """One dim outside the register tile: loops walk over `count` pieces of `points` points each."""
 
     dim: str
@@ -56,7 +56,7 @@ class Sizer:
         self,
         problem: Problem,
         machine: Machine,
-        blocks: tuple[Block, ...],
+        blocks: tuple[TiledDim, ...],
         inside: Mapping[str, int],
         threads: int = 1,
     ):

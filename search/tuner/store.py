@@ -179,7 +179,7 @@ def _outcome(samples: object, peak_gflops: object, reason: object) -> Timing | s
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptScheme:
     """A scheme that an earlier search chose, with its timing where it was measured.
 
     rivals: the schemes to measure again beside a choice in doubt (`Timing.disturbed`).
@@ -191,7 +191,7 @@ class Kept:
 
 
 def choose(key: Key, tune: str, scheme: str, timing: Timing | None, rivals: Sequence[str] = ()) -> None:
-    """Keeps the scheme that a search chose. `tune`: the kind of search. rivals: see `Kept`. Raises StoreError."""
+    """Keeps the scheme that a search chose. `tune`: the kind of search. rivals: see `KeptScheme`. Raises StoreError."""
     with connect(_SCHEMA) as connection:
         connection.execute(
             "INSERT OR REPLACE INTO choices (fingerprint, isa, compiler, version, op, shape, threads, tune, scheme, "
@@ -201,7 +201,7 @@ def choose(key: Key, tune: str, scheme: str, timing: Timing | None, rivals: Sequ
         )
 
 
-def choice(key: Key, tune: str) -> Kept | None:
+def choice(key: Key, tune: str) -> KeptScheme | None:
     """What an earlier search chose. Raises StoreError."""
     with connect(_SCHEMA) as connection:
         row = connection.execute(
@@ -210,7 +210,7 @@ def choice(key: Key, tune: str) -> Kept | None:
     try:
         if not row:
             return None
-        return Kept(str(row[0]), *(_stored(row[1], row[2]) if row[1] is not None else (None,)))
+        return KeptScheme(str(row[0]), *(_stored(row[1], row[2]) if row[1] is not None else (None,)))
     except RecordError as error:
         ignore([f"the choice for {key.shape}: {error}"])
         return None

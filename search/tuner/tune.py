@@ -40,7 +40,7 @@ SHORT, LONG = 0.06, 0.12
 
 
 @dataclass(frozen=True)
-class Stage:
+class SearchState:
     """What a search is doing. done, of: steps, where they can be counted. best: the work of the best scheme so far."""
 
     name: str
@@ -91,7 +91,7 @@ def tune(
     known: Mapping[str, Timing | str] | None = None,
     incumbent: str | None = None,
     again: Callable[[str], bool] = lambda reason: False,
-    progress: Callable[[Stage], None] = lambda stage: None,
+    progress: Callable[[SearchState], None] = lambda stage: None,
 ) -> Outcome:
     """Measures up to `trials` candidates in about `budget` seconds and chooses one. Raises TuningError.
 
@@ -180,7 +180,7 @@ class _Search:
         least = min(LEAST_PATIENCE * (1 + self.in_vain), MOST_PATIENCE)
         return max(least, PATIENT_SHARE * (self.deadline - self.clock()))
 
-    def try_all(self, schemes: list[AnyScheme], deadline: float, progress: Callable[[Stage], None]) -> None:
+    def try_all(self, schemes: list[AnyScheme], deadline: float, progress: Callable[[SearchState], None]) -> None:
         """Measures each scheme once, in batches that are compiled together.
 
         No batch begins after `deadline`, and no visit begins that would leave too little time for the finals.
@@ -193,7 +193,7 @@ class _Search:
             size = self.batch if self.deadline - self.clock() > LEAST_FOR_A_BATCH else 2
             batch = schemes[first : first + size]
             first += size
-            progress(Stage("compiling", self.trials, len(schemes), self.best))
+            progress(SearchState("compiling", self.trials, len(schemes), self.best))
             known = self.prepare(batch, self.patience())
             self.trials += len(known)
             for scheme in batch:
@@ -211,13 +211,13 @@ class _Search:
                 self.trials += 1
                 if timing:
                     self.found[scheme.text] = Measured(scheme, (timing,))
-                progress(Stage("measuring", self.trials, len(schemes), self.best))
+                progress(SearchState("measuring", self.trials, len(schemes), self.best))
             for text in [scheme.text for scheme in batch if scheme.text in self.found]:
                 if not self.found[text].disturbed:
                     continue
                 if self.clock() + 3 * self.slowest > self.deadline:
                     return
-                progress(Stage("measuring again what was disturbed", self.trials, len(schemes), self.best))
+                progress(SearchState("measuring again what was disturbed", self.trials, len(schemes), self.best))
                 if timing := self.visit(self.found[text].scheme, SHORT):
                     self.found[text] = self.found[text].after(timing)
 
@@ -226,7 +226,7 @@ class _Search:
         """The least work so far."""
         return min((m.work for m in self.found.values()), default=float("inf"))
 
-    def finals(self, incumbent: str | None, first: str | None, progress: Callable[[Stage], None]) -> None:
+    def finals(self, incumbent: str | None, first: str | None, progress: Callable[[SearchState], None]) -> None:
         """Runs heats of ROUNDS turns until the deadline. After each heat the slower half is out.
 
         A disturbed turn is taken again at the end of its heat. The model's first choice always takes part. The choice
@@ -250,7 +250,7 @@ class _Search:
                     return
                 text = turns.popleft()
                 name = f"comparing the best {len(entered)} in turns"
-                progress(Stage(name, taken, taken + len(turns) + 1, self.best))
+                progress(SearchState(name, taken, taken + len(turns) + 1, self.best))
                 taken += 1
                 timing = None if text in self.failed else self.visit(self.found[text].scheme, LONG)
                 if not timing:

@@ -18,7 +18,7 @@ from tiling.epilogue import FUNCTIONS, EpilogueError, fused, parse
 from tiling.operators import conv2d, in_layout, matmul
 from tiling.rewrite.pointwise import pointwise2d
 from tiling.text.shapes import canonical, parse_matmul_shape, parse_shape
-from tiling.value import Apply, Epilogue, Number
+from tiling.value import Applied, Constant, Epilogue
 
 CONV = conv2d(n=2, c=3, h=5, w=6, k=7, r=3, s=3, padding=1)
 
@@ -102,13 +102,13 @@ def test_rows_of_pixels_begin_with_their_own():
     assert [array.name for array in problem.epilogue_arrays] == ["b", "scale"]
 
 
-NUMBERS = st.floats(0, 1e30).map(Number) | st.integers(0, 9).map(lambda n: Number(float(n)))
+NUMBERS = st.floats(0, 1e30).map(Constant) | st.integers(0, 9).map(lambda n: Constant(float(n)))
 
 
 def trees(operations):
     def grown(inside):
         return st.sampled_from(operations).flatmap(
-            lambda o: st.tuples(*[inside] * o[1]).map(lambda arguments: Apply(o[0], arguments))
+            lambda o: st.tuples(*[inside] * o[1]).map(lambda arguments: Applied(o[0], arguments))
         )
 
     return st.recursive(st.just(Y) | NUMBERS | ARRAYS, grown, max_leaves=8)
@@ -118,7 +118,7 @@ def trees(operations):
 @examples(300)
 @given(trees([*INFIX, *FUNCTIONS.items()]))
 def test_any_expression_parses_back(tree):
-    epilogue = Epilogue(Apply("add", (tree, Y)))
+    epilogue = Epilogue(Applied("add", (tree, Y)))
     if len(str(epilogue)) <= 300 and len(epilogue.arrays) <= 4:
         assert parse(CONV, str(epilogue)) == epilogue
 

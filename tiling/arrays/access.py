@@ -25,7 +25,7 @@ from tiling.tensor import Tensor
 
 
 @dataclass(frozen=True)
-class Access:
+class TileAccess:
     """How tiles reach the arrays of a problem.
 
     as_read: the problem with x as tiles read it: as it lies, or the copy that the kernel transposes first.
@@ -76,7 +76,7 @@ class Access:
 
 
 @lru_cache(maxsize=4096)
-def access_of(problem: Problem) -> Access:
+def access_of(problem: Problem) -> TileAccess:
     """How tiles reach the arrays of `problem`."""
     x, number = problem.broadcast, DTYPE_BYTES[problem.dtype]
     element = max(LANE_BYTES, number * problem.dot_group) if problem.dot_group else number
@@ -90,7 +90,7 @@ def access_of(problem: Problem) -> Access:
     _, packed, _ = problem.tensors
     weights_broadcast = problem.vector is not packed
     outputs = tuple(dim for dim, _ in problem.dims if dim not in problem.reductions)
-    return Access(
+    return TileAccess(
         as_read=as_read,
         transposed_axis=axis,
         lanewise=lanewise,

@@ -14,14 +14,14 @@ from functools import lru_cache
 from tiling.arrays.access import access_of
 from tiling.problem import Problem
 from tiling.tensor import Tensor
-from tiling.value import Apply, Array, Epilogue, Sum, Value, parts
+from tiling.value import Applied, Epilogue, EpilogueArray, Sum, Value, parts
 
 
-def split(epilogue: Epilogue) -> tuple[Array, Epilogue] | None:
+def split(epilogue: Epilogue) -> tuple[EpilogueArray, Epilogue] | None:
     """The array b and the expression with y in place of y + b, where y occurs once, as y + b; else None."""
-    found = [part for part in parts(epilogue.value) if isinstance(part, Apply) and part.operation == "add"]
+    found = [part for part in parts(epilogue.value) if isinstance(part, Applied) and part.operation == "add"]
     sums = [part for part in found if Sum() in part.arguments]
-    arrays = [array for part in sums for array in part.arguments if isinstance(array, Array)]
+    arrays = [array for part in sums for array in part.arguments if isinstance(array, EpilogueArray)]
     if not arrays or list(parts(epilogue.value)).count(Sum()) > 1:
         return None
     return arrays[0], Epilogue(_with_sum(epilogue.value, sums[0]))
@@ -31,9 +31,9 @@ def _with_sum(value: Value, part: Value) -> Value:
     """The value with y in place of `part`."""
     if value == part:
         return Sum()
-    if not isinstance(value, Apply):
+    if not isinstance(value, Applied):
         return value
-    return Apply(value.operation, tuple(_with_sum(argument, part) for argument in value.arguments))
+    return Applied(value.operation, tuple(_with_sum(argument, part) for argument in value.arguments))
 
 
 @lru_cache(maxsize=64)

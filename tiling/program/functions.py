@@ -15,7 +15,7 @@ SAME, REAL, TRUTH = "same", "real", "truth"
 
 
 @dataclass(frozen=True)
-class Function:
+class FunctionRow:
     """How many arguments a function takes, and what it gives. choice: the first argument is a condition."""
 
     arguments: int
@@ -35,17 +35,17 @@ BITWISE = ("bitand", "bitor", "bitxor", "bitnot", "shl", "shr")
 _CASTS = tuple(COMPUTED)
 
 FUNCTIONS = {
-    **{name: Function(2) for name in ("add", "sub", "mul", "floordiv", "mod", "min", "max")},
-    **{name: Function(1 if name == "bitnot" else 2) for name in BITWISE},
-    **{name: Function(2, TRUTH) for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or")},
-    **{name: Function(1) for name in _UNARY},
-    **{name: Function(1, REAL) for name in _REAL},
-    **{name: Function(2, REAL) for name in ("div", "pow", "leaky_relu", "round_mul")},
-    "not": Function(1, TRUTH),
-    "clamp": Function(3),
-    "where": Function(3, choice=True),
+    **{name: FunctionRow(2) for name in ("add", "sub", "mul", "floordiv", "mod", "min", "max")},
+    **{name: FunctionRow(1 if name == "bitnot" else 2) for name in BITWISE},
+    **{name: FunctionRow(2, TRUTH) for name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or")},
+    **{name: FunctionRow(1) for name in _UNARY},
+    **{name: FunctionRow(1, REAL) for name in _REAL},
+    **{name: FunctionRow(2, REAL) for name in ("div", "pow", "leaky_relu", "round_mul")},
+    "not": FunctionRow(1, TRUTH),
+    "clamp": FunctionRow(3),
+    "where": FunctionRow(3, choice=True),
     # A cast rounds to the nearest number, and a float to a whole number towards zero. bool is whether it is not 0.
-    **{name: Function(1, name) for name in _CASTS},
+    **{name: FunctionRow(1, name) for name in _CASTS},
 }
 
 # Operators as they are written, and how tightly each binds.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from tiling.problem import ShapeError
-from tiling.text.pairs import Convolution, number, require
+from tiling.text.pairs import ConvolutionArguments, number, require
 
 _KEYS = "g|mb|[io]c|[ioksdp][dhw]"
 _WHOLE = re.compile(rf"_*(?:(?:{_KEYS})[0-9]+_*)+(?:n.*)?")
@@ -19,7 +19,7 @@ def is_descriptor(text: str) -> bool:
     return bool(_START.match(text))
 
 
-def descriptor(text: str) -> Convolution:
+def descriptor(text: str) -> ConvolutionArguments:
     """conv2d's arguments from a benchdnn descriptor, by benchdnn's own rules.
 
     Source: oneDNN, tests/benchdnn/conv/conv_aux.cpp, str2desc. The batch is 2 by default. Without any key of the width

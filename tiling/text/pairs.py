@@ -69,7 +69,7 @@ class _Dtypes(TypedDict, total=False):
     output_dtype: str | None
 
 
-class Convolution(_Dtypes, total=False):
+class ConvolutionArguments(_Dtypes, total=False):
     """The arguments of conv2d."""
 
     n: int
@@ -221,7 +221,7 @@ def number(key: str, value: str, words: str = "") -> int:
     return int(value)
 
 
-def conv2d_with(arguments: Convolution) -> Problem:
+def conv2d_with(arguments: ConvolutionArguments) -> Problem:
     """The convolution. Raises ShapeError for a problem that cannot be computed too, so callers catch one type."""
     try:
         return conv2d(**arguments)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tiling.problem import Problem
-from tiling.value import Apply, Array, Sum, Value
+from tiling.value import Applied, EpilogueArray, Sum, Value
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ def pointwise(problem: Problem) -> Pointwise | None:
         return Pointwise()
     value, known = problem.epilogue.value, problem.epilogue.arrays
     activation = ""
-    if isinstance(value, Apply) and value.operation != "add" and len(value.arguments) == 1:
+    if isinstance(value, Applied) and value.operation != "add" and len(value.arguments) == 1:
         activation, value = value.operation, value.arguments[0]
     terms = list(_terms(value))
     bias, residual = (problem.vector_dim,), problem.output_axes
-    arrays = {term.axes: known.index(term) for term in terms if isinstance(term, Array)}
+    arrays = {term.axes: known.index(term) for term in terms if isinstance(term, EpilogueArray)}
     if len(terms) != 1 + len(arrays) or Sum() not in terms or not set(arrays) <= {bias, residual}:
         return None
     return Pointwise(activation, arrays.get(bias), arrays.get(residual))
@@ -46,7 +46,7 @@ def pointwise(problem: Problem) -> Pointwise | None:
 
 def _terms(value: Value) -> Iterator[Value]:
     """The terms of a sum."""
-    if isinstance(value, Apply) and value.operation == "add":
+    if isinstance(value, Applied) and value.operation == "add":
         for part in value.arguments:
             yield from _terms(part)
     else:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bench.peers.interface.peer import Prepared
-from bench.run.targets.interface import Contender, Target
+from bench.run.targets.interface import BenchTarget, Contender
 from bench.run.targets.turns import PAUSE_SECONDS, WARM_CALLS
 from cpu.codegen.arrays import stored
 from cpu.kernel.arguments import aligned
@@ -179,7 +179,7 @@ def _state() -> str:
     )
 
 
-TARGET = Target(
+TARGET = BenchTarget(
     arena=_arena,
     address_space=None,
     lasting=False,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bench.peers.interface.peer import Prepared
-from bench.run.targets.interface import Contender, Refused, Target
+from bench.run.targets.interface import BenchTarget, Contender, Refused
 from gpu.runtime.arrays import from_device, poisoned, to_device
 from gpu.runtime.kernel import load
 from gpu.runtime.machine.device import bus_address, current_device
@@ -127,7 +127,7 @@ def state() -> str:
     return f"{told}, when the run began; clocks are not fixed"
 
 
-TARGET = Target(
+TARGET = BenchTarget(
     arena=_arena,
     address_space=ADDRESSES,
     turn_seconds=0.03,  # 100 calls; other programs disturb a GPU less than a CPU

@@ -62,7 +62,7 @@ class Arena(Protocol):
 
 
 @dataclass(frozen=True)
-class Target:
+class BenchTarget:
     """A target as data.
 
     arena: an `Arena` from what `job` of its back end says, with `cache` and `seed`. address_space: bytes that the

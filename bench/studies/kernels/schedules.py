@@ -52,7 +52,7 @@ def problems(dtype: str) -> dict[str, Problem]:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class CompiledSchedule:
     """A schedule, and what it takes: registers of a thread, bytes of shared memory and spilled, predicted seconds.
 
     blocks: as many as one multiprocessor runs at once, by what they take of it.
@@ -79,18 +79,20 @@ class Schedule:
         return all(isinstance(text, str) for text in self.key) and all(isinstance(n, (int, float)) for n in numbers)
 
 
-def measured(names: Sequence[str], dtype: str, device: str, every: int) -> Iterator[Schedule]:
+def measured(names: Sequence[str], dtype: str, device: str, every: int) -> Iterator[CompiledSchedule]:
     """What every Nth schedule of each problem takes. Raises ToolchainError, SchemeError."""
     backend = GpuBackend(gpu_target("cuda-twin", dtype, device))
 
-    def of(problem: str, scheme: AnyScheme) -> Schedule:
+    def of(problem: str, scheme: AnyScheme) -> CompiledSchedule:
         fields: Mapping[str, Any] = backend.details(scheme).fields
         if fields["registers"] is None:
             raise ToolchainError("NVRTC is not installed: pip install 'tilewright[nvrtc]'")
         registers, shared, spilled = (fields[name] for name in ("registers", "shared_bytes", "spilled_bytes"))
         blocks = backend.device.blocks_at_once(fields["block"], registers, shared)
         seconds = fields["predicted_seconds"]
-        return Schedule(problem, dtype, backend.device.name, scheme.text, registers, shared, spilled, blocks, seconds)
+        return CompiledSchedule(
+            problem, dtype, backend.device.name, scheme.text, registers, shared, spilled, blocks, seconds
+        )
 
     with ThreadPoolExecutor(host().cores) as pool:
         for name in names:
@@ -98,7 +100,7 @@ def measured(names: Sequence[str], dtype: str, device: str, every: int) -> Itera
             yield from pool.map(partial(of, name), schemes[::every])
 
 
-def table(now: Sequence[Schedule], before: Sequence[Schedule]) -> str:
+def table(now: Sequence[CompiledSchedule], before: Sequence[CompiledSchedule]) -> str:
     """The lines of all schedules, with the changes since, and how many take more than before or run in fewer blocks."""
     earlier = {each.key: each for each in before}
     rows = [["problem", "registers", "shared", "spilled", "blocks", "predicted µs", "scheme"]]
@@ -127,10 +129,10 @@ def _changed(value: float, before: float | None) -> str:
     return f"{value}" if before is None or value == before else f"{value} ({value - before:+.4g})"
 
 
-def earlier(path: Path) -> list[Schedule]:
+def earlier(path: Path) -> list[CompiledSchedule]:
     """The schedules that `--json` wrote. Raises FileError."""
     try:
-        found = [Schedule(**each) for each in json.loads(path.read_text(encoding="utf-8"))]
+        found = [CompiledSchedule(**each) for each in json.loads(path.read_text(encoding="utf-8"))]
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror or error}") from None
     except (ValueError, TypeError):

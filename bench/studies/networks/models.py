@@ -47,7 +47,7 @@ _NEAR = 1e-4
 
 
 @dataclass(frozen=True)
-class Race:
+class ModelRace:
     """A model on so many threads: seconds of a call, ours and that of each peer, and how far the outputs differ.
 
     missing: why a peer has no time.
@@ -81,7 +81,7 @@ def turns(
     algorithm: str,
     rounds: int,
 ) -> dict[str, Any]:
-    """Times one model in a worker. The fields of a `Race`. budget: seconds of tuning; 0 takes the model's choices.
+    """Times one model in a worker. The fields of a `ModelRace`. budget: seconds of tuning; 0 takes the model's choices.
 
     Raises CandidateError where the results differ.
     """
@@ -103,7 +103,7 @@ def in_turns(
     peers: Sequence[str],
     threads: int,
     rounds: int = ROUNDS,
-) -> Race:
+) -> ModelRace:
     """A compiled model and peers on its file, in turns. inputs: all that the file takes, known ones included.
 
     Raises CandidateError where the results differ.
@@ -131,7 +131,7 @@ def in_turns(
         for who, clock in clocks.items():
             found[who].append(clock())
     medians = {who: median(times) for who, times in found.items()}
-    return Race(name, threads, medians.pop(""), medians, differ, missing)
+    return ModelRace(name, threads, medians.pop(""), medians, differ, missing)
 
 
 def head(peers: Sequence[str]) -> str:
@@ -142,14 +142,14 @@ def head(peers: Sequence[str]) -> str:
     )
 
 
-def row(race: Race, peers: Sequence[str]) -> str:
+def row(race: ModelRace, peers: Sequence[str]) -> str:
     """A line of the table."""
     times = " | ".join(f"{1e3 * race.peers[peer]:.2f}" if peer in race.peers else "–" for peer in peers)
     best = f"{race.best:.2f}" if race.peers else "–"
     return f"| {race.name} | {race.threads} | {1e3 * race.ours:.2f} | {times} | {best} |"
 
 
-def summary(results: Sequence[Race]) -> str:
+def summary(results: Sequence[ModelRace]) -> str:
     """The geometric mean of the ratios to the fastest peer."""
     compared = [race for race in results if race.peers]
     if not compared:
@@ -162,7 +162,7 @@ def summary(results: Sequence[Race]) -> str:
     )
 
 
-def differences(results: Sequence[Race]) -> str:
+def differences(results: Sequence[ModelRace]) -> str:
     """How far the outputs differ from those of the peers, at most."""
     far = {peer: max(race.apart.get(peer, 0.0) for race in results) for race in results for peer in race.apart}
     told = ", ".join(f"{peer} by {error:.1e}" for peer, error in far.items())
@@ -188,7 +188,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
         with alone():
             for threads in dict.fromkeys(options.threads):
-                results: list[Race] = []
+                results: list[ModelRace] = []
                 print(f"\n{on_threads(threads)}\n\n{head(options.peers)}", flush=True)
                 for named in options.models:
                     try:
@@ -253,7 +253,7 @@ def _version(peer: str) -> str:
         return f"{peer} (not installed: pip install 'tilewright[peers,models]')"
 
 
-def _race(name: str, path: Path, options: argparse.Namespace, threads: int) -> Race:
+def _race(name: str, path: Path, options: argparse.Namespace, threads: int) -> ModelRace:
     with closing(Worker(packages=("bench", "graph"))) as worker:
         found = worker.call(
             "bench.studies.networks.models:turns",
@@ -267,7 +267,7 @@ def _race(name: str, path: Path, options: argparse.Namespace, threads: int) -> R
             algorithm=options.algorithm,
             rounds=ROUNDS,
         )
-    race = Race(**found)
+    race = ModelRace(**found)
     return replace(race, name=labelled(race.name, options.batch))
 
 

@@ -54,7 +54,7 @@ _NEAR = 2e-4
 
 
 @dataclass(frozen=True)
-class Race:
+class ProgramRace:
     """A workload on so many threads: seconds of a call of ours, of the kernel alone, and of each peer's call.
 
     moved: bytes of the arrays. least: seconds in which this machine reads and writes so many. bare: seconds of the
@@ -93,7 +93,7 @@ class Race:
 
 
 def turns(*, number: int, threads: int, peers: list[str], rounds: int, turn: float) -> dict[str, Any]:
-    """Times one workload in a worker. The fields of a `Race`.
+    """Times one workload in a worker. The fields of a `ProgramRace`.
 
     Raises CandidateError where a result differs from ours, or where no peer computes it.
     """
@@ -140,10 +140,10 @@ def turns(*, number: int, threads: int, peers: list[str], rounds: int, turn: flo
     medians = {who: median(times) for who, times in found.items()}
     ours, moved = medians.pop(""), read + y.nbytes
     alike = median(unfused) if unfused else 0.0
-    return asdict(Race(work.name, threads, ours, median(alone_), medians, moved, median(bounds), alike, missing))
+    return asdict(ProgramRace(work.name, threads, ours, median(alone_), medians, moved, median(bounds), alike, missing))
 
 
-def race(number: int, threads: int, peers: Sequence[str]) -> Race:
+def race(number: int, threads: int, peers: Sequence[str]) -> ProgramRace:
     """One workload on so many threads. Raises CandidateError, and what a worker raises."""
     with closing(Worker(env=torch_cpu.environment(threads), packages=("bench",))) as worker:
         found = worker.call(
@@ -155,10 +155,10 @@ def race(number: int, threads: int, peers: Sequence[str]) -> Race:
             rounds=ROUNDS,
             turn=TURN_SECONDS,
         )
-    return Race(**found)
+    return ProgramRace(**found)
 
 
-def row(found: Race) -> str:
+def row(found: ProgramRace) -> str:
     """A line of the terminal."""
     times = ", ".join(f"{_title(peer)} {1e6 * seconds:.1f} µs" for peer, seconds in found.peers.items())
     bare = f", {found.fused} times the bare one" if found.bare else ""
@@ -168,7 +168,7 @@ def row(found: Race) -> str:
     )
 
 
-def summary(results: Sequence[Race]) -> str:
+def summary(results: Sequence[ProgramRace]) -> str:
     """The geometric mean of the ratios, and where a peer is faster."""
     mean = exp(sum(log(found.ratio) for found in results) / len(results))
     faster = [found.name for found in results if found.ratio < 1]
@@ -181,7 +181,7 @@ def summary(results: Sequence[Race]) -> str:
     )
 
 
-def page(results: Sequence[Race], command: str, versions: str) -> str:
+def page(results: Sequence[ProgramRace], command: str, versions: str) -> str:
     """The page that `--report` writes."""
     compiler = find_compiler()
     peers = list(dict.fromkeys(peer for found in results for peer in found.peers))

@@ -23,7 +23,7 @@ from bench.report.files import ReportError
 from bench.report.sections import on_threads
 from bench.run.ending import ending
 from bench.run.journal import alone
-from bench.studies.networks.models import TIMEOUT_SECONDS, Race, head, in_turns, row, summary
+from bench.studies.networks.models import TIMEOUT_SECONDS, ModelRace, head, in_turns, row, summary
 from cpu.runtime.compiler.cache_folder import cache_folder
 from cpu.runtime.options import Parser
 from cpu.runtime.output import readable
@@ -144,7 +144,7 @@ def apart(model: Trained, path: Path, threads: int) -> tuple[CompiledModel, floa
 
 
 def turns(*, number: int, path: str, peers: list[str], threads: int) -> dict[str, Any]:
-    """In a worker: times model `number` of TRAINED beside the peers. The fields of a `Race`."""
+    """In a worker: times model `number` of TRAINED beside the peers. The fields of a `ModelRace`."""
     import onnx
 
     model = TRAINED[number]
@@ -158,7 +158,7 @@ def turns(*, number: int, path: str, peers: list[str], threads: int) -> dict[str
     return asdict(in_turns(model.title, path, compiled, inputs, peers, threads))
 
 
-def raced(model: Trained, folder: Path, peers: Sequence[str], threads: int) -> Race:
+def raced(model: Trained, folder: Path, peers: Sequence[str], threads: int) -> ModelRace:
     """A model's speed beside the peers'. Raises Unavailable, and CandidateError where it is refused or differs."""
     path = fetched(model, folder)
     with closing(Worker(packages=("bench", "graph"))) as worker:
@@ -170,7 +170,7 @@ def raced(model: Trained, folder: Path, peers: Sequence[str], threads: int) -> R
             peers=list(peers),
             threads=threads,
         )
-    return Race(**found)
+    return ModelRace(**found)
 
 
 def checked(models: Sequence[Trained], folder: Path, threads: int) -> Iterator[tuple[bool, str]]:

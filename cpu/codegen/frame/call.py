@@ -26,7 +26,7 @@ def meanwhile(scratch: bool, threads: int) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Call:
+class CallSignature:
     """What a call takes.
 
     parameters: the C text of the arrays and numbers of a call. scratch: bytes of memory that it needs while it runs.
@@ -75,7 +75,7 @@ class Gives:
     places: Sequence[str]
 
 
-def call_text(call: Call, isa: Isa, gives: Gives | None = None) -> str:
+def call_text(call: CallSignature, isa: Isa, gives: Gives | None = None) -> str:
     """The text that follows the kernel's own functions. gives: what the function of a program returns."""
     text: str = TEMPLATES.get_template("call.c.j2").render(
         symbol=call.symbol,
@@ -94,7 +94,7 @@ def call_text(call: Call, isa: Isa, gives: Gives | None = None) -> str:
     return text
 
 
-def _about_call(call: Call, isa: Isa) -> str:
+def _about_call(call: CallSignature, isa: Isa) -> str:
     """The comment that says what a call does beside SYMBOL_run."""
     steps = [*["checks the CPU"] * bool(isa.cpu_flags), *["allocates scratch memory"] * call.needs_memory]
     steps += ["starts a team of threads"] * call.has_team
@@ -104,13 +104,13 @@ def _about_call(call: Call, isa: Isa) -> str:
     return f"A whole call: it {does}.\n * A caller that has done so calls {call.symbol}_run."
 
 
-def _head(call: Call, isa: Isa) -> list[str]:
+def _head(call: CallSignature, isa: Isa) -> list[str]:
     """The lines before the function: includes, and what its team of threads needs."""
     lines = ["#include <stdio.h>", "#include <stdlib.h>"] if isa.cpu_flags or call.needs_memory else []
     return lines + ([f"enum {{ THREADS = {call.threads} }};", TEAM] if call.has_team else [])
 
 
-def _supported(call: Call, isa: Isa) -> list[str]:
+def _supported(call: CallSignature, isa: Isa) -> list[str]:
     """The lines that end the program on a CPU that lacks the instructions."""
     if not isa.cpu_flags:
         return []
@@ -122,7 +122,7 @@ def _supported(call: Call, isa: Isa) -> list[str]:
     ]
 
 
-def _memory(call: Call) -> list[str]:
+def _memory(call: CallSignature) -> list[str]:
     """The lines that allocate scratch memory, or end the program where there is none."""
     if not call.needs_memory:
         return []
@@ -135,7 +135,7 @@ def _memory(call: Call) -> list[str]:
     ]
 
 
-def _run(call: Call, returns: bool) -> list[str]:
+def _run(call: CallSignature, returns: bool) -> list[str]:
     """The lines that call SYMBOL_run, in a team where there is one, and then free the memory."""
     threads = "THREADS" if call.team is None or call.team.is_constant else number(call.team)
     parallel = f"#pragma omp parallel num_threads({threads})" + " reduction(| : outside)" * returns
@@ -166,7 +166,7 @@ def _bounds(gives: Gives) -> list[str]:
     return [f"if ({wrong})", "    return 2;"]
 
 
-def _by_list(call: Call, gives: Gives) -> list[str]:
+def _by_list(call: CallSignature, gives: Gives) -> list[str]:
     """The same function for a list of the arrays."""
     extents = ", and then of the places of the extents" * bool(gives.numbers)
     return [

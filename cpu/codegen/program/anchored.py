@@ -15,7 +15,7 @@ from math import prod
 
 from cpu.codegen.arrays import types_of
 from cpu.codegen.emit import Source
-from cpu.codegen.frame.call import OR_OUTSIDE, Call, Gives, call_text
+from cpu.codegen.frame.call import OR_OUTSIDE, CallSignature, Gives, call_text
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.frame.remarks import about_team
 from cpu.codegen.print import Printer
@@ -83,7 +83,7 @@ class _Whole:
         scratch = self.bytes + max(_scratch(source, parts.threads) for source in parts.sources)
         isa = isa_named(parts.product.isa)
         reports = any(part.reports for part in (parts.before, parts.after) if part)
-        call = Call(self.symbol, parameters, constant(scratch), parts.threads)
+        call = CallSignature(self.symbol, parameters, constant(scratch), parts.threads)
         facts = {
             "program": str(self.program.program).split("; "),
             "version": VERSION,

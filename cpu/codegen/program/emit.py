@@ -14,7 +14,7 @@ from functools import reduce
 
 from cpu.codegen import vector_functions
 from cpu.codegen.arrays import types_of
-from cpu.codegen.frame.call import OR_OUTSIDE, Call, Gives, call_text
+from cpu.codegen.frame.call import OR_OUTSIDE, CallSignature, Gives, call_text
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.frame.header import about_extents
 from cpu.codegen.frame.remarks import about_scratch, about_team
@@ -108,7 +108,7 @@ def emit(program: Sized, isa: Isa, threads: int = 1) -> ProgramSource:
     numbers = tuple(last.numbers)
     reports = any(invoke.instruction == OUTSIDE for invoke in _invokes(last))
     scratch = last.scratch.bytes(workers)
-    call = Call(symbol, (*parameters, *(f"long {name}" for name, _ in numbers)), scratch, workers, team)
+    call = CallSignature(symbol, (*parameters, *(f"long {name}" for name, _ in numbers)), scratch, workers, team)
     text = TEMPLATES.get_template("program.c.j2").render(
         program=str(program.program).split("; "),
         version=VERSION,

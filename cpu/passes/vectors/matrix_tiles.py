@@ -25,7 +25,7 @@ from itertools import product
 from math import prod
 
 from cpu.passes.control.unroll import decided
-from microkernels.tile.matrix import Registers, Run, registers_of, runs_of
+from microkernels.tile.matrix import Registers, RowRun, registers_of, runs_of
 from microkernels.tile.matrix_instructions import MatrixInstructions
 from tiling.arrays.access import access_of
 from tiling.dtypes.products import LANE_BYTES
@@ -97,7 +97,7 @@ class _Tiler:
     # --- the registers ------------------------------------------------------------------------------------------------
 
     @cached_property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[RowRun, ...]:
         return runs_of(self.problem, self.extents, self.instructions.forms.rows)
 
     @cached_property

@@ -9,7 +9,15 @@ import re
 import sys
 import time
 
-from cpu.runtime.compiler.cache_folder import CacheError, Entry, clear, entries, keep_limit, kernel_folder, limit_bytes
+from cpu.runtime.compiler.cache_folder import (
+    CacheEntry,
+    CacheError,
+    clear,
+    entries,
+    keep_limit,
+    kernel_folder,
+    limit_bytes,
+)
 from cpu.runtime.options import Parser
 from cpu.runtime.output import OutputError, readable, readers_may_leave, write
 from cpu.runtime.plural import plural
@@ -84,14 +92,14 @@ def _limit(options: argparse.Namespace) -> str:
     return _held(options.size, keep_limit(options.size))
 
 
-def _held(size: int | float, gone: list[Entry]) -> str:
+def _held(size: int | float, gone: list[CacheEntry]) -> str:
     if size == math.inf:
         return "compiled kernels are kept without a limit"
     few = "; that holds a few kernels at most, and others are compiled again whenever they are needed"
     return f"compiled kernels are kept within {_shown(size)}; {_deleted(gone)}" + few * (size < _FEW)
 
 
-def _deleted(gone: list[Entry]) -> str:
+def _deleted(gone: list[CacheEntry]) -> str:
     count = sum(entry.is_kernel for entry in gone)
     return f"deleted {plural(count, 'compiled kernels')}, {_shown(sum(entry.bytes for entry in gone))}"
 

@@ -46,7 +46,7 @@ class CacheError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class CacheEntry:
     """A compiled kernel on disk, or a precompiled header.
 
     bytes: size of the entry and its source. used: when it was last used, in seconds since 1970. If a process was killed
@@ -74,13 +74,13 @@ def kernel_folder() -> Path:
     return cache_folder() / "kernels"
 
 
-def entries() -> list[Entry]:
+def entries() -> list[CacheEntry]:
     """All compiled kernels, the one used longest ago first. Raises CacheError."""
     with _errors(kernel_folder()):
         return _entries(kernel_folder())
 
 
-def clear() -> list[Entry]:
+def clear() -> list[CacheEntry]:
     """Deletes every compiled kernel and the build folders of killed processes. Returns the kernels it deleted.
 
     A program that has a kernel loaded keeps it. Raises CacheError.
@@ -103,7 +103,7 @@ def limit_bytes() -> int | float:
     return math.inf if kept == "none" else int(kept)
 
 
-def keep_limit(limit: int | float) -> list[Entry]:
+def keep_limit(limit: int | float) -> list[CacheEntry]:
     """Holds the compiled kernels within ``limit`` bytes from now on. Infinity removes the limit.
 
     Returns the kernels that it deleted to get there. Raises CacheError.
@@ -128,7 +128,7 @@ def a_build_folder(folder: Path) -> Iterator[Path]:
             yield Path(private)
 
 
-def trim(folder: Path, limit: int | float, spared: Path | None = None) -> list[Entry]:
+def trim(folder: Path, limit: int | float, spared: Path | None = None) -> list[CacheEntry]:
     """Deletes the entries used longest ago until the rest is within ``limit`` bytes. Returns the deleted entries.
 
     Other processes may trim at the same time, so any file may already be gone. A process that has an entry loaded keeps
@@ -159,7 +159,7 @@ def trim_after(entry: Path, size: int) -> None:
         trim(folder, limit, spared=entry)
 
 
-def _entries(folder: Path) -> list[Entry]:
+def _entries(folder: Path) -> list[CacheEntry]:
     kept_as = {beside: suffix for suffix, beside in SOURCES.items()}
     files: dict[str, dict[str, os.stat_result]] = {}
     for path in folder.glob("*"):
@@ -173,7 +173,7 @@ def _entries(folder: Path) -> list[Entry]:
         # for it.
         used = status[suffix] if suffix else next(iter(status.values()))
         entry = folder / f"{name}{suffix or kept_as[next(iter(status))]}"
-        found.append(Entry(entry, sum(one.st_size for one in status.values()), used.st_mtime))
+        found.append(CacheEntry(entry, sum(one.st_size for one in status.values()), used.st_mtime))
     return sorted(found, key=lambda entry: (entry.used, entry.path.name))
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import accumulate
 
 from gpu.codegen.loops.emit import emit_launch
-from gpu.codegen.program import Program
+from gpu.codegen.program import CudaProgram
 from gpu.passes.facts.accesses import moved
 from gpu.passes.facts.reading import flat
 from gpu.passes.facts.workers import launches
@@ -27,7 +27,7 @@ _ROOM = "copied"
 _STORED = {2: "u16", 4: "f32"}  # what elements are copied as, by their bytes
 
 
-def copier(program: Program) -> Program:
+def copier(program: CudaProgram) -> CudaProgram:
     """The program that makes the copies that `program` needs: input arrays in, the memory of all copies out."""
     copies = program.copied
     dtype = _STORED[copies[0].element_bytes]
@@ -47,10 +47,10 @@ def copier(program: Program) -> Program:
     heading = f"/* Copies {named} for {program.symbol}, which says how the copies lie. */"
     text = "\n".join([heading, *lines, ""])
     sizes = (launch.grid.offset, launch.threads, launch.shared_bytes)
-    return Program(symbol, text, *sizes, len(kernel.arrays), elements=True)
+    return CudaProgram(symbol, text, *sizes, len(kernel.arrays), elements=True)
 
 
-def with_copier(program: Program) -> tuple[Program, ...]:
+def with_copier(program: CudaProgram) -> tuple[CudaProgram, ...]:
     """All programs that one launch runs: the program itself, and the one that copies its inputs, if there is one."""
     return (program, copier(program)) if program.copied else (program,)
 

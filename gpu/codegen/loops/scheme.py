@@ -12,7 +12,7 @@ from cpu.runtime.version import VERSION
 from gpu.codegen.copies.tensor_map import check_windows
 from gpu.codegen.loops.emit import emit_launch
 from gpu.codegen.loops.maps import tensor_maps
-from gpu.codegen.program import Source
+from gpu.codegen.program import CudaSource
 from gpu.passes.facts.reading import elements
 from gpu.passes.facts.registers import blocks_of
 from gpu.passes.facts.workers import LAUNCHED, cluster_of, launches
@@ -32,7 +32,7 @@ MOST_SHARED = 227 << 10  # bytes that a block of the largest GPU may have
 
 
 @lru_cache(512)  # the model asks for a text to price it, a search then compiles it
-def emit_scheme(scheme: Scheme) -> Source:
+def emit_scheme(scheme: Scheme) -> CudaSource:
     """The text and its launch. Raises SchemeError for a scheme that is no kernel of a GPU's blocks and threads."""
     *_, (_, kernel) = scheme_forms(scheme)
     x, w, y, *others = kernel.arrays
@@ -52,7 +52,7 @@ def emit_scheme(scheme: Scheme) -> Source:
     text = "\n".join([*_heading(scheme, symbol), *lines, ""])
     grid = dict(kernel.numbers).get(LAUNCHED, launch.grid.offset)
     sizes = (grid, launch.threads, launch.shared_bytes, 3 + len(others))
-    source = Source(symbol, text, *sizes, scheme, elements=True, step_bytes=step_bytes(loop))
+    source = CudaSource(symbol, text, *sizes, scheme, elements=True, step_bytes=step_bytes(loop))
     if kernel.numbers:
         source = replace(source, cluster=cluster_of(kernel), persistent=blocks, copied=copied(scheme))
     left = sum(elements(s.buffer) for s in kernel.body if isinstance(s, Alloc))

@@ -14,7 +14,7 @@ CHUNK = 16  # bytes: a row of the 8x8 matrices that ldmatrix moves, and the larg
 
 
 @dataclass(frozen=True)
-class Instruction:
+class MatrixInstruction:
     """c (rows, columns) += a (rows, depth) · b (depth, columns) by one worker, accumulated in f32.
 
     Where the worker is a warp, its lanes hold all three matrices: `a` maps lanes to (row, k), `b` to (column, k), `c`
@@ -61,11 +61,13 @@ _A32 = repeat(1, 2) @ repeat(2, 1) @ spatial(8, 4)
 _B32 = repeat(1, 2) @ spatial(8, 4)
 
 INSTRUCTIONS = (
-    Instruction("mma_m16n8k16_f16", "f16", 16, 8, 16, _A16, _B16, _C),
-    Instruction("mma_m16n8k16_bf16", "bf16", 16, 8, 16, _A16, _B16, _C),
-    Instruction("mma_m16n8k8_tf32", "tf32", 16, 8, 8, _A32, _B32, _C),
+    MatrixInstruction("mma_m16n8k16_f16", "f16", 16, 8, 16, _A16, _B16, _C),
+    MatrixInstruction("mma_m16n8k16_bf16", "bf16", 16, 8, 16, _A16, _B16, _C),
+    MatrixInstruction("mma_m16n8k8_tf32", "tf32", 16, 8, 8, _A32, _B32, _C),
     *(
-        Instruction(f"wgmma_m64n{n}k{k}_{dtype}", dtype, 64, n, k, None, None, spatial(4, 1) @ repeat(1, n // 8) @ _C)
+        MatrixInstruction(
+            f"wgmma_m64n{n}k{k}_{dtype}", dtype, 64, n, k, None, None, spatial(4, 1) @ repeat(1, n // 8) @ _C
+        )
         for dtype, k in (("f16", 16), ("bf16", 16), ("tf32", 8))
         for n in (64, 128, 192, 256)
     ),
@@ -73,12 +75,12 @@ INSTRUCTIONS = (
 DTYPES = tuple(dict.fromkeys(instruction.dtype for instruction in INSTRUCTIONS))
 
 
-def instructions_for(dtype: str) -> tuple[Instruction, ...]:
+def instructions_for(dtype: str) -> tuple[MatrixInstruction, ...]:
     """The matrix instructions that read `dtype`, those of a warp first."""
     return tuple(i for i in INSTRUCTIONS if i.dtype == dtype)
 
 
-def instruction_for(dtype: str) -> Instruction:
+def instruction_for(dtype: str) -> MatrixInstruction:
     """The warp's matrix instruction that reads `dtype`. Raises KeyError where there is none."""
     for instruction in instructions_for(dtype):
         return instruction

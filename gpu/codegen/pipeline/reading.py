@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import prod
 from typing import TypeVar
 
-from gpu.codegen.pipeline.instructions import Instruction, instructions_for
+from gpu.codegen.pipeline.instructions import MatrixInstruction, instructions_for
 from gpu.codegen.pipeline.stages import Pipeline
 from gpu.passes.check_scheme import check_scheme
 from gpu.passes.warpgroups.kinds import copied, has_clusters, in_blocks
@@ -121,7 +121,7 @@ def is_product(problem: Problem) -> bool:
     return not access_of(problem).lanewise and "g" not in problem.extents
 
 
-def _instruction(matrix: Matrix, dtype: str) -> Instruction:
+def _instruction(matrix: Matrix, dtype: str) -> MatrixInstruction:
     """The matrix instruction that a kernel has."""
     shape = tuple(matrix.factors.values())
     return next(i for i in instructions_for(dtype) if (i.rows, i.columns, i.depth) == shape)

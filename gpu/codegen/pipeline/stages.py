@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, prod
 
-from gpu.codegen.pipeline.instructions import CHUNK, Instruction
+from gpu.codegen.pipeline.instructions import CHUNK, MatrixInstruction
 from gpu.limits.hopper import LOAD_REGISTERS, OTHER_REGISTERS, ROW_BYTES, registers_at_launch
 from gpu.limits.multiprocessor import LARGEST_THREAD_REGISTERS, REGISTERS, WARP, blocks_at_once
 from gpu.passes.facts.registers import GATHERING, MOST_UNROLLED, OTHERS, PLACE
@@ -42,7 +42,7 @@ class Pipeline:
     """
 
     scheme: Scheme
-    instruction: Instruction
+    instruction: MatrixInstruction
     axes: tuple[str, str, str]
     blocks: tuple[Tile, ...]
     steps: int

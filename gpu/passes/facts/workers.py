@@ -43,7 +43,7 @@ WORKERS = frozenset(KIND)
 
 
 @dataclass(frozen=True)
-class Team:
+class RowTeam:
     """The threads that share a row. name: the variable that counts them."""
 
     name: str
@@ -63,7 +63,7 @@ class Team:
         return over(self.name, stop or self.size, body)
 
 
-A_WARP = Team(MEMBER, WARP_SIZE)
+A_WARP = RowTeam(MEMBER, WARP_SIZE)
 
 
 def over(name: str, count: int | Index, body: Body) -> For:
@@ -71,7 +71,7 @@ def over(name: str, count: int | Index, body: Body) -> For:
     return For(name, ZERO, constant(count) if isinstance(count, int) else count, 1, body, KIND[name])
 
 
-def of_each(name: str, team: Team, dtype: str) -> Buffer:
+def of_each(name: str, team: RowTeam, dtype: str) -> Buffer:
     """A register of each thread of a team."""
     return Buffer(name, (team.size,), (team.name,), dtype, "registers")
 

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from gpu.passes.facts.workers import THREAD, Team, launches, threads_of
+from gpu.passes.facts.workers import THREAD, RowTeam, launches, threads_of
 from gpu.passes.memory.stage_tiles import TILE, copied, place_of_element
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index, variable
@@ -54,7 +54,7 @@ _At = Mapping[str, Index]  # by dim of the scheme, a point of it
 def stage_matrices(kernel: Kernel, scheme: Scheme) -> Kernel:
     """The kernel with a copy in shared memory of each part of an input that it stages."""
     (launch,) = launches(kernel)
-    team, buffers = Team(THREAD, threads_of(launch)), buffers_of(kernel)
+    team, buffers = RowTeam(THREAD, threads_of(launch)), buffers_of(kernel)
     taken = set(buffers)
     tensors = dict(zip("XWY", scheme.problem.tensors))
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from gpu.passes.facts.neighbours import ELEMENT
-from gpu.passes.facts.workers import THREAD, Team, launches, threads_of
+from gpu.passes.facts.workers import THREAD, RowTeam, launches, threads_of
 from tiling.dtypes.formats import WIDENED
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, applied, constant, variable
@@ -51,7 +51,7 @@ TILE = "tile"
 def stage_tiles(kernel: Kernel, scheme: Scheme) -> Kernel:
     """The kernel with a copy in shared memory of each part of an input that it stages."""
     (launch,) = launches(kernel)
-    team, taken = Team(THREAD, threads_of(launch)), set(buffers_of(kernel))
+    team, taken = RowTeam(THREAD, threads_of(launch)), set(buffers_of(kernel))
     tensors = dict(zip("XWY", scheme.problem.tensors))
     visited = {dim: scheme.visited(dim) for dim in scheme.extents}
 
@@ -78,7 +78,7 @@ def place_of_element(tile: Buffer) -> tuple[Index, ...]:
     return tuple(at)
 
 
-def copied(team: Team, tile: Buffer, value: Value) -> Statement:
+def copied(team: RowTeam, tile: Buffer, value: Value) -> Statement:
     """All threads fill a tile. value: gives an element by its number."""
     store = Store(tile.name, place_of_element(tile), value)
     return team.each((For(ELEMENT, team.number, constant(prod(tile.shape)), team.size, (store,)),))
@@ -126,7 +126,7 @@ class _Tile:
             return None
         return Load(self.name, tuple(at - begin for at, begin in zip(operand.at, self.begin)))
 
-    def copy(self, team: Team) -> Statement:
+    def copy(self, team: RowTeam) -> Statement:
         """All threads copy the tile."""
         at = place_of_element(self.buffer)
         source = tuple(begin + index for begin, index in zip(self.begin, at))

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from gpu.limits.multiprocessor import REGISTERS
 from gpu.passes.facts.reading import WIDTH
-from gpu.passes.facts.workers import WARP_SIZE, WARPS, Team, with_launches
+from gpu.passes.facts.workers import WARP_SIZE, WARPS, RowTeam, with_launches
 from gpu.passes.rows.unroll_turns import TURN, WORD, Turns, turns_in
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index, variable
@@ -49,7 +49,7 @@ def _kept(launch: For) -> For:
     return replace(launch, body=tuple(_Keeping(buffers).body(launch.body)))
 
 
-def _room(team: Team) -> int:
+def _room(team: RowTeam) -> int:
     """The registers that a thread may keep of rows."""
     threads = team.size if team.size > WARP_SIZE else WARPS * WARP_SIZE
     return min(MOST_KEPT, REGISTERS // (SHARE * threads))

@@ -17,7 +17,16 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from gpu.passes.facts.reading import loads_of, most_points
-from gpu.passes.facts.workers import A_WARP, BLOCKS, THREAD, THREADS_OF_BLOCK, WARP_SIZE, Team, of_each, teams_are_warps
+from gpu.passes.facts.workers import (
+    A_WARP,
+    BLOCKS,
+    THREAD,
+    THREADS_OF_BLOCK,
+    WARP_SIZE,
+    RowTeam,
+    of_each,
+    teams_are_warps,
+)
 from gpu.passes.threads.bind_points import LONG, POINT, places_of, total
 from tiling.loops.facts.nests import chain, most_trips
 from tiling.loops.facts.values import dtypes_of
@@ -55,7 +64,7 @@ def share_rows(kernel: Kernel) -> Kernel:
     def shared(statement: Statement) -> Statement:
         if not isinstance(statement, For) or statement.kind != BLOCKS or _is_bound(statement):
             return statement
-        team = A_WARP if teams_are_warps(statement) else Team(THREAD, _threads(statement, kernel.ranges))
+        team = A_WARP if teams_are_warps(statement) else RowTeam(THREAD, _threads(statement, kernel.ranges))
         sharing = _Sharing(team, dtypes, kernel.ranges)
         return replace(statement, body=sharing.body(statement.body))
 
@@ -76,7 +85,7 @@ def _threads(launch: For, ranges: Mapping[str, Range]) -> int:
 
 @dataclass(frozen=True)
 class _Sharing:
-    team: Team
+    team: RowTeam
     dtypes: Mapping[str, str]
     ranges: Mapping[str, Range]
     taken: set[str] = field(default_factory=set)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gpu.passes.facts.reading import WIDTH
-from gpu.passes.facts.workers import KIND, MEMBER, THREAD, Team, with_launches
+from gpu.passes.facts.workers import KIND, MEMBER, THREAD, RowTeam, with_launches
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import ZERO, Index, constant, variable
 from tiling.loops.kernel import Kernel
@@ -36,7 +36,7 @@ WORD = 4  # bytes of a register
 class Turns:
     """The turns of each thread of a team: `each` points of a row of `points` in a turn. name: a point's variable."""
 
-    team: Team
+    team: RowTeam
     name: str
     points: int
     each: int
@@ -78,14 +78,14 @@ def _unrolled(body: Body, buffers: Mapping[str, Buffer]) -> Body:
     return tuple(found)
 
 
-def team_of(statement: Statement) -> Team | None:
+def team_of(statement: Statement) -> RowTeam | None:
     """The team whose threads a loop is over."""
     if not isinstance(statement, For) or statement.name not in (THREAD, MEMBER) or statement.kind == "serial":
         return None
-    return Team(statement.name, statement.stop.offset) if statement.kind == KIND[statement.name] else None
+    return RowTeam(statement.name, statement.stop.offset) if statement.kind == KIND[statement.name] else None
 
 
-def _turned(loop: Statement, team: Team, buffers: Mapping[str, Buffer]) -> Statement:
+def _turned(loop: Statement, team: RowTeam, buffers: Mapping[str, Buffer]) -> Statement:
     if not isinstance(loop, For) or loop.kind != "serial" or loop.start != team.number or loop.step != team.size:
         return loop
     width = max([WORD, *(WIDTH[buffers[place.buffer].dtype] for place in places(loop.body))])
@@ -108,7 +108,7 @@ def turns_in(body: Body) -> Iterator[tuple[For, Turns]]:
                     yield loop, turns
 
 
-def turns_of(loop: Statement, team: Team) -> Turns | None:
+def turns_of(loop: Statement, team: RowTeam) -> Turns | None:
     """What a loop over turns of one point each says; None for any other statement."""
     if not isinstance(loop, For) or loop.name != TURN or loop.kind != "unrolled":
         return None

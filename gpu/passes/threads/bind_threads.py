@@ -33,7 +33,7 @@ from gpu.passes.facts.workers import (
     WARPGROUP,
     WARPGROUPS_OF_BLOCK,
     WARPS_OF_BLOCK,
-    Team,
+    RowTeam,
     with_axis,
 )
 from gpu.passes.threads.bind_points import places_of, total
@@ -66,7 +66,7 @@ def _bound(loop: For, taken: Counter[str]) -> Body:
     thread, size = variable(THREAD), constant(WARP_SIZE)
     groups, warps, lanes = ([each for each in loops if each.kind == kind] for kind in _KINDS)
     numbers = (variable(WARPGROUP), applied("/", thread, size) if lanes else variable(WARP), applied("%", thread, size))
-    team = Team(THREAD if lanes else WARPGROUP if groups else WARP, total(loops).offset)
+    team = RowTeam(THREAD if lanes else WARPGROUP if groups else WARP, total(loops).offset)
     placed = {
         define.name: define
         for some, number in zip((groups, warps, lanes), numbers)
@@ -98,7 +98,7 @@ def _renamed(body: Body, buffer: Buffer, name: str) -> Body:
 class _Splitting:
     """Splits the work of threads, or warps, where they stage together. places: where each stands along each dim."""
 
-    team: Team
+    team: RowTeam
     places: tuple[Define, ...]
     own: set[str] = field(default_factory=set)
 

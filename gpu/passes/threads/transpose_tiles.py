@@ -29,7 +29,7 @@ from math import prod
 
 from gpu.passes.facts.neighbours import ELEMENT
 from gpu.passes.facts.reading import flat, moves_by, touched
-from gpu.passes.facts.workers import BLOCK, BLOCK_THREADS, THREAD, Team, over
+from gpu.passes.facts.workers import BLOCK, BLOCK_THREADS, THREAD, RowTeam, over
 from tiling.loops.buffer import Buffer
 from tiling.loops.facts.nests import chain
 from tiling.loops.index import Index, applied, constant, variable
@@ -69,7 +69,7 @@ class _Transposition:
     def launch(self, taken: set[str]) -> For:
         """The launch: a block for each tile."""
         name = free_name(ELEMENT, taken)
-        element, team = variable(name), Team(THREAD, BLOCK_THREADS)
+        element, team = variable(name), RowTeam(THREAD, BLOCK_THREADS)
         tiles: dict[Load | Choose, Buffer] = {}
         for part in self.read:
             array = self.buffers[_load_of(part).buffer]
@@ -108,7 +108,7 @@ class _Transposition:
     def first(self, loop: For) -> str:
         return f"{loop.name}_first" if self.side(loop) > 1 else loop.name
 
-    def each(self, team: Team, name: str, places: Mapping[str, Index], body: Body) -> For:
+    def each(self, team: RowTeam, name: str, places: Mapping[str, Index], body: Body) -> For:
         """Each thread at its elements of a tile. name: the variable that numbers them. places: along both sides."""
         loops = [loop for loop in self.loops if loop.name in places]
         tests = tuple(Inside(variable(s.name), None, _extent(s)) for s in loops if _extent(s) % SIDE)

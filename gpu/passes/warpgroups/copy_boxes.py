@@ -37,7 +37,7 @@ from gpu.passes.facts.accesses import moved, taken
 from gpu.passes.facts.neighbours import ELEMENT
 from gpu.passes.facts.reading import WIDTH, touched
 from gpu.passes.facts.rings import is_turn, number_of
-from gpu.passes.facts.workers import THREAD, Team, launches, over, threads_of, with_launches
+from gpu.passes.facts.workers import THREAD, RowTeam, launches, over, threads_of, with_launches
 from gpu.passes.matrices.copy_asynchronously import fills
 from gpu.passes.memory.stage_tiles import place_of_element
 from gpu.passes.warpgroups.cut_tiles import in_blocks, lies_across, of_block, row_of
@@ -73,7 +73,7 @@ def copy_boxes(kernel: Kernel, scheme: Scheme) -> Kernel:
     """The kernel with copies of boxes."""
     buffers = buffers_of(kernel)
     (launch,) = launches(kernel)
-    threads = Team(THREAD, threads_of(launch))
+    threads = RowTeam(THREAD, threads_of(launch))
     matrix = scheme.specifiers[-1]
     assert isinstance(matrix, Matrix)
     *_, depth = matrix.factors

@@ -20,7 +20,7 @@ from tiling.problem import Problem
 
 
 @dataclass(frozen=True)
-class Pixels:
+class TilePixels:
     """The pixels of a tile. begin: where the first window begins. row: the number of an element's window."""
 
     begin: tuple[Index, ...]
@@ -28,7 +28,7 @@ class Pixels:
     row: Index
 
 
-def pixels_of(at: tuple[Index, ...], problem: Problem) -> Pixels:
+def pixels_of(at: tuple[Index, ...], problem: Problem) -> TilePixels:
     """The pixels that a tile holds. at: the place in x of the element of a tile.
 
     The rows of the tile are windows in the order of the output.
@@ -45,7 +45,7 @@ def pixels_of(at: tuple[Index, ...], problem: Problem) -> Pixels:
         assert ELEMENT not in tap.names(), f"{index} is no pixel of a window along {window.dim}"
         begin.append(start * window.stride - window.before)
         windows.append(Windows(tap, -window.before, window.stride, count))
-    return Pixels((*begin, channel.replaced({ELEMENT: ZERO})), tuple(windows), row)
+    return TilePixels((*begin, channel.replaced({ELEMENT: ZERO})), tuple(windows), row)
 
 
 def _dividend(index: Index, by: int) -> Index:

@@ -15,7 +15,7 @@ from typing import Any
 from cpu.runtime.compiler.cache import kept, with_facts, without_facts
 from cpu.runtime.compiler.toolchain import CompileError
 from gpu.codegen.loops.copier import with_copier
-from gpu.codegen.program import Program
+from gpu.codegen.program import CudaProgram
 from gpu.runtime.compiler import nvrtc
 from gpu.runtime.compiler.device_layer import layer
 
@@ -61,7 +61,7 @@ class Cubin:
 _FACTS = [field.name for field in fields(Cubin) if field.name != "code"]
 
 
-def compile_cubin(program: Program, architecture: str) -> Cubin:
+def compile_cubin(program: CudaProgram, architecture: str) -> Cubin:
     """Compiles for an architecture such as "sm_90a", once for each text. Raises CompileError, CacheError."""
     found = _ARCHITECTURE.match(architecture)
     if not found or int(found[1]) < LEAST_ARCHITECTURE:
@@ -101,17 +101,17 @@ def compiled_once(
     return without_facts(kept(f"{key}.cubin", text, make))
 
 
-def compile_afresh(program: Program, architecture: str) -> None:
+def compile_afresh(program: CudaProgram, architecture: str) -> None:
     """Compiles without the cache, so that NVRTC is loaded in this process. Raises CompileError."""
     _compile(cuda_text(program), architecture)
 
 
-def spilled(program: Program, architecture: str) -> int:
+def spilled(program: CudaProgram, architecture: str) -> int:
     """Bytes that a program spills, and the program that copies its inputs. Raises as `compile_cubin` does."""
     return sum(compile_cubin(part, architecture).spilled for part in with_copier(program))
 
 
-def _described(program: Program, architecture: str, compiler: str, code: bytes, log: str) -> Cubin:
+def _described(program: CudaProgram, architecture: str, compiler: str, code: bytes, log: str) -> Cubin:
     for words, consequence in _ADVICE.items():
         said = next((line.strip() for line in log.splitlines() if words in line), None)
         if said:
@@ -128,7 +128,7 @@ def compiler_name() -> str:
     return "NVRTC " + ".".join(map(str, nvrtc.version()))
 
 
-def cuda_text(program: Program) -> str:
+def cuda_text(program: CudaProgram) -> str:
     """The whole CUDA file: what the kernel uses of the device layer, then the kernel."""
     parts = ["ptx.cuh", *["wgmma.cuh"] * program.uses_wgmma, *["tma.cuh"] * program.uses_tma]
     parts += ["split_k.cuh"] * program.shares_sums + ["elements.cuh", "values.cuh"] * program.elements

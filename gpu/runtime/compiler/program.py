@@ -18,7 +18,7 @@ _FUNCTION = re.compile(
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledProgram:
     """Machine code of all launches. registers: how many a thread has, by launch. spilled: bytes that a thread spills,
     by launch.
     """
@@ -33,17 +33,17 @@ def program_cuda_text(program: ProgramText) -> str:
     return f"{layer(_LAYER, program.text)}\n{program.text}"
 
 
-def compile_program(program: ProgramText, architecture: str) -> Compiled:
+def compile_program(program: ProgramText, architecture: str) -> CompiledProgram:
     """Compiles for an architecture such as "sm_90a", once for each text.
 
     Raises CompileError, CacheError, and CompilerMissing without NVRTC.
     """
     code, facts = compiled_once(program_cuda_text(program), architecture, _facts, _FUNCTION.pattern)
-    return Compiled(code, **facts)
+    return CompiledProgram(code, **facts)
 
 
 def _facts(log: str) -> dict[str, Any]:
-    """The fields of `Compiled` beside the code, by the log of ptxas."""
+    """The fields of `CompiledProgram` beside the code, by the log of ptxas."""
     found = _FUNCTION.findall(log)
     spilled = {symbol: int(out) + int(into) for symbol, out, into, _ in found}
     return {"registers": {symbol: int(used) for symbol, _, _, used in found}, "spilled": spilled}

@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import ceil
 from typing import Any
 
-from gpu.codegen.program import Program
+from gpu.codegen.program import CudaProgram
 from gpu.runtime.machine.loaded import Loaded, load_program
 from tiling.dtypes.formats import FORMATS
 from tiling.scheme.taskmap import looped, repeat, spatial
@@ -31,7 +31,7 @@ def outside(dtype: str, found: Any, low: Any, high: Any) -> int:
     return int(cupy.asnumpy(counts).sum(dtype="float64"))
 
 
-def counter(elements: int, dtype: str) -> Program:
+def counter(elements: int, dtype: str) -> CudaProgram:
     """A program on the arrays found, low, high and counts: each thread writes how many of its elements are outside."""
     blocks = min(_MOST_BLOCKS, ceil(elements / _THREADS))
     threads = repeat(blocks) @ spatial(_THREADS)
@@ -54,7 +54,7 @@ KERNEL({_THREADS}, 1) outside_{dtype}({pointer}found, {pointer}low, {pointer}hig
     store_f32(counts + {threads.index(0, "threadIdx.x", looped(block))}, count);
 }}
 """
-    return Program(f"outside_{dtype}", text, blocks, _THREADS, 0, 4)
+    return CudaProgram(f"outside_{dtype}", text, blocks, _THREADS, 0, 4)
 
 
 @lru_cache(maxsize=4)

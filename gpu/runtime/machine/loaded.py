@@ -11,7 +11,7 @@ from typing import Any
 
 from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.loops.copier import copier
-from gpu.codegen.program import Program
+from gpu.codegen.program import CudaProgram
 from gpu.model.devices import Device
 from gpu.runtime.compiler.compile import Cubin, compile_cubin
 from gpu.runtime.machine.device import DeviceError, current
@@ -27,7 +27,7 @@ _LEGACY_STREAMS = (0, 1)  # no graph can be captured on these, and to ask whethe
 class Loaded:
     """A program on a device, ready to be launched on CuPy arrays."""
 
-    program: Program
+    program: CudaProgram
     cubin: Cubin
     device: int
     blocks: int
@@ -176,7 +176,7 @@ def function_of(cupy: Any, module: Any, symbol: str, shared_bytes: int) -> Any:
     return function
 
 
-def load_program(program: Program) -> Loaded:
+def load_program(program: CudaProgram) -> Loaded:
     """Compiles a program for this process's current GPU and loads it there. Raises DeviceError, CompileError."""
     cupy, number, device = current()
     if program.shared_bytes > device.shared_of_block:

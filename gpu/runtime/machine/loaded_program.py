@@ -11,7 +11,7 @@ import numpy as np
 
 from gpu.codegen.loops.launches import ProgramText
 from gpu.runtime.compiler.compile import compiler_name
-from gpu.runtime.compiler.program import Compiled, compile_program
+from gpu.runtime.compiler.program import CompiledProgram, compile_program
 from gpu.runtime.machine.device import DeviceError, current
 from gpu.runtime.machine.loaded import (
     allocating_for_a_graph,
@@ -29,7 +29,7 @@ class LoadedProgram:
     """A program on a device, ready to be launched on CuPy arrays. functions: those of its launches, in their order."""
 
     program: ProgramText
-    compiled: Compiled
+    compiled: CompiledProgram
     device: int
     functions: tuple[Any, ...]
     # The room of each call that was captured for a graph, which one executable graph uses at a time.

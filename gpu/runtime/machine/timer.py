@@ -11,11 +11,11 @@ from collections.abc import Callable
 from functools import cache
 from math import ceil
 
-from gpu.codegen.program import Program
+from gpu.codegen.program import CudaProgram
 from gpu.runtime.machine.loaded import load_program
 
 # Waits 400,000 ticks of the GPU's clock, about 0.2 ms, which is longer than Python takes to queue a call.
-HEAD_START = Program(
+HEAD_START = CudaProgram(
     "head_start",
     """KERNEL(32, 1) head_start(void)
 {

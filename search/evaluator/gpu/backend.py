@@ -14,7 +14,7 @@ from gpu.limits.multiprocessor import REGISTERS
 from gpu.model.devices import Device, device_named
 from gpu.model.loops import predict_loops
 from gpu.model.loops_space import loop_schemes, of_one_stage
-from gpu.model.predict import Prediction, order, predict, rank
+from gpu.model.predict import GpuPrediction, order, predict, rank
 from gpu.model.space import limits
 from gpu.passes.order import SCHEME, scheme_forms
 from gpu.runtime.compiler.compile import compile_cubin, cuda_text
@@ -22,7 +22,7 @@ from gpu.runtime.compiler.nvrtc import CompilerMissing
 from gpu.runtime.export import save
 from gpu.runtime.kernel import choose
 from gpu.runtime.machine.device import DeviceError, current_device, is_a
-from search.evaluator.gpu.report import Compiled, details, explain
+from search.evaluator.gpu.report import CompiledKernel, details, explain
 from search.evaluator.interface.protocol import Details, direct
 from search.space.explain import RUNNERS_UP
 from search.tuner.dtypes import on_gpu
@@ -136,14 +136,14 @@ class GpuBackend:
             raise SchemeError(refused)
         return [prediction.scheme for prediction in sorted(found, key=order)]
 
-    def ranked(self, schemes: Iterable[AnyScheme]) -> list[Prediction]:
+    def ranked(self, schemes: Iterable[AnyScheme]) -> list[GpuPrediction]:
         """The predictions of given schemes, the fastest first. Raises ValueError where one does not fit."""
         return sorted(map(self._predicted, schemes), key=order)
 
     def predicted_seconds(self, schemes: Sequence[AnyScheme]) -> list[float]:
         return [self._predicted(scheme).seconds for scheme in schemes]
 
-    def _predicted(self, scheme: AnyScheme) -> Prediction:
+    def _predicted(self, scheme: AnyScheme) -> GpuPrediction:
         found = direct(scheme)
         # The model of pipelines also prices what passes make of the same scheme.
         if is_pipeline(found):
@@ -162,12 +162,12 @@ class GpuBackend:
     def compile(self, scheme: AnyScheme) -> None:
         self._compiled(scheme)
 
-    def _compiled(self, scheme: AnyScheme) -> Compiled:
+    def _compiled(self, scheme: AnyScheme) -> CompiledKernel:
         source = emit_scheme(direct(scheme))
         try:
-            return Compiled(source, compile_cubin(source, self.device.architecture), "")
+            return CompiledKernel(source, compile_cubin(source, self.device.architecture), "")
         except CompilerMissing as error:
-            return Compiled(source, None, str(error))
+            return CompiledKernel(source, None, str(error))
 
     def disturbance(self) -> str:
         return ""  # a device is not shared between programs as cores are

@@ -116,7 +116,7 @@ class FromHost:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ProgramVerdict:
     """What a worker found out. error: as `definition_error` gives. moved: bytes of the arrays of a call. bandwidth:
     bytes/s that a copy within the GPU's memory reads and writes.
     """
@@ -134,7 +134,7 @@ class Verdict:
 
 def verdict_on(
     text: str, sizes: Mapping[str, int | str], dtype: str, outputs: Sequence[str], seed: int, seconds: float
-) -> Verdict:
+) -> ProgramVerdict:
     """Checks and times the kernel of a program in a process of its own. The arguments are those of `checked_and_timed`.
 
     Raises CandidateError for a kernel that faults or hangs, WorkerError where the process cannot work.
@@ -143,13 +143,13 @@ def verdict_on(
     with closing(Worker(memory_bytes=ADDRESSES, packages=("search",))) as worker:
         function = "search.evaluator.gpu.cuda_programs:checked_and_timed"
         found = worker.call(function, timeout=READY_SECONDS, **job, seed=seed, seconds=seconds)
-    return Verdict(found["error"], Timing.of(found), found["moved"], found["bandwidth"])
+    return ProgramVerdict(found["error"], Timing.of(found), found["moved"], found["bandwidth"])
 
 
 def checked_and_timed(
     *, text: str, sizes: dict[str, int | str], dtype: str, outputs: list[str], seed: int, seconds: float
 ) -> dict[str, Any]:
-    """What a worker runs: the fields of `Verdict`, with those of its timing. seconds: the time of all samples.
+    """What a worker runs: the fields of `ProgramVerdict`, with those of its timing. seconds: the time of all samples.
 
     text, sizes, dtype, outputs: the arguments of `tiling.program.infer.sized`. Runtime extents have their largest
     values.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from cpu.runtime.plural import plural
 from cpu.runtime.version import VERSION
 from gpu.codegen.pipeline.reading import is_pipeline, pipeline_of
-from gpu.codegen.program import Source
+from gpu.codegen.program import CudaSource
 from gpu.model.devices import Device
-from gpu.model.predict import Prediction
+from gpu.model.predict import GpuPrediction
 from gpu.runtime.compiler.compile import Cubin
 from search.evaluator.interface.protocol import Details
 from search.space.explain import aligned
@@ -21,15 +21,15 @@ from tiling.scheme.specifiers import Matrix, Unroll
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledKernel:
     """A kernel's text and its machine code. `uncompiled`: why there is no machine code, such as a missing NVRTC."""
 
-    source: Source
+    source: CudaSource
     cubin: Cubin | None
     uncompiled: str
 
 
-def details(compiled: Compiled, prediction: Prediction, target: Target, device: Device) -> Details:
+def details(compiled: CompiledKernel, prediction: GpuPrediction, target: Target, device: Device) -> Details:
     """The details that only a report for a GPU has."""
     source, cubin = compiled.source, compiled.cubin
     blocks = source.blocks_on(device.multiprocessors)
@@ -97,7 +97,7 @@ def _microkernel(scheme: Scheme) -> str:
     return pipeline_of(scheme).instruction.call
 
 
-def explain(predictions: Sequence[Prediction], why_not: str) -> str:
+def explain(predictions: Sequence[GpuPrediction], why_not: str) -> str:
     """A plain-text report: one row per candidate, their schemes, and one sentence on the first, which is chosen.
 
     why_not: why a runner-up is not chosen that the model ranks before the first.
@@ -111,7 +111,7 @@ def explain(predictions: Sequence[Prediction], why_not: str) -> str:
     return "\n".join([*aligned(rows), "", *schemes, "", reason(chosen, runners_up, why_not)])
 
 
-def reason(chosen: Prediction, runners_up: Sequence[Prediction], why_not: str) -> str:
+def reason(chosen: GpuPrediction, runners_up: Sequence[GpuPrediction], why_not: str) -> str:
     """What limits the chosen scheme, how it fills the device, and what slows the next best scheme down most."""
     share = dict(chosen.parts)[chosen.bottleneck] / chosen.seconds
     text = (
@@ -121,7 +121,7 @@ def reason(chosen: Prediction, runners_up: Sequence[Prediction], why_not: str) -
     return f"{text}. {_difference(chosen, runners_up[0], why_not)}." if runners_up else f"{text}."
 
 
-def _difference(best: Prediction, other: Prediction, why_not: str) -> str:
+def _difference(best: GpuPrediction, other: GpuPrediction, why_not: str) -> str:
     slower = other.seconds / best.seconds - 1
     if slower < -0.001:
         return f"The model would have taken the next one, predicted {-slower:.1%} faster; {why_not}"
@@ -138,7 +138,7 @@ def _called(part: str) -> str:
     return _SENTENCES.get(part, part)
 
 
-def _row(name: str, prediction: Prediction) -> list[str]:
+def _row(name: str, prediction: GpuPrediction) -> list[str]:
     rate = f"{prediction.scheme.problem.flops / prediction.seconds / 1e12:.1f} TFLOP/s"
     parts = [microseconds(seconds) for _, seconds in (*prediction.parts, ("unhidden", prediction.unhidden))]
     filled = [str(prediction.resident), f"{prediction.waves:.2f}"]

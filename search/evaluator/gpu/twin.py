@@ -14,7 +14,7 @@ from cpu.runtime.numbers import ELEMENTS, masked
 from cpu.runtime.processes.worker import CandidateError
 from gpu.codegen.loops.scheme import emit_scheme
 from gpu.codegen.pipeline.reading import is_pipeline
-from gpu.codegen.program import Source
+from gpu.codegen.program import CudaSource
 from gpu.twin.launch import TwinError, run_on_twin
 from search.evaluator.gpu.backend import GpuBackend
 from search.evaluator.gpu.check import exact_case
@@ -36,7 +36,7 @@ class TwinKernel:
     The result is NumPy's, or a tensor of the library of the first array.
     """
 
-    source: Source
+    source: CudaSource
 
     @property
     def problem(self) -> Problem:

@@ -10,7 +10,7 @@ from io import StringIO
 
 import pytest
 
-from bench.report.formats import FormatError, Run, from_json, from_json_lines, to_csv, to_json, to_json_lines
+from bench.report.formats import BenchRun, FormatError, from_json, from_json_lines, to_csv, to_json, to_json_lines
 from bench.report.results import MODEL, OURS
 from tests.support.search.made_up_results import CONDITIONS, MISSING, RESULTS, WHY
 from tiling.machine import Timing
@@ -19,7 +19,7 @@ from tiling.machine import Timing
 def test_json_reads_back_to_the_same_results():
     for result in RESULTS:
         assert from_json(to_json(result)) == result
-    run = Run(CONDITIONS, RESULTS, MISSING)
+    run = BenchRun(CONDITIONS, RESULTS, MISSING)
     assert from_json_lines(to_json_lines(run)) == run
 
 
@@ -52,8 +52,8 @@ def test_what_is_no_result_is_refused_with_a_sentence(change, why):
         ("{torn", "line 1: '{torn' is not JSON"),
         ("[1]", "line 1: '[1]' is not a JSON object"),
         (to_json(RESULTS[0]), "the first line does not state the conditions"),
-        (to_json_lines(Run(CONDITIONS, ())), "there is no layer in it"),
-        (to_json_lines(Run(CONDITIONS, RESULTS[:1])) + '{"missing": "x"}', "line 3: why is not a text"),
+        (to_json_lines(BenchRun(CONDITIONS, ())), "there is no layer in it"),
+        (to_json_lines(BenchRun(CONDITIONS, RESULTS[:1])) + '{"missing": "x"}', "line 3: why is not a text"),
     ],
 )
 def test_a_file_that_is_no_run_is_refused_with_a_sentence(text, why):

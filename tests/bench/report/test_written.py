@@ -9,7 +9,7 @@ import pytest
 
 from bench.report import render
 from bench.report.files import append, check_writable, write
-from bench.report.formats import Run, to_json_lines
+from bench.report.formats import BenchRun, to_json_lines
 from bench.report.markdown import BEGIN, END, readme_table
 from bench.report.summary import incomplete
 from bench.report.written import publish, write_report
@@ -26,7 +26,7 @@ def no_matplotlib(monkeypatch):
 def test_a_run_without_peers_takes_no_comparison_s_place(tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text(f"{BEGIN}\n{END}\n", encoding="utf-8")
-    alone, compared = Run(CONDITIONS, (layer("A", 50, {}),), ()), Run(CONDITIONS, RESULTS, ())
+    alone, compared = BenchRun(CONDITIONS, (layer("A", 50, {}),), ()), BenchRun(CONDITIONS, RESULTS, ())
     for run, stays in ((alone, False), (alone, False), (compared, False), (alone, True), (compared, False)):
         before = readme.read_text(encoding="utf-8")
         (said,) = publish(run, None, "performance", readme)
@@ -62,7 +62,7 @@ def test_without_matplotlib_the_report_has_no_pictures_and_says_what_to_install(
 
 def test_rendering_without_options_prints_the_tables(tmp_path, capsys):
     path = tmp_path / "run.jsonl"
-    path.write_text(to_json_lines(Run(CONDITIONS, RESULTS, MISSING)), encoding="utf-8")
+    path.write_text(to_json_lines(BenchRun(CONDITIONS, RESULTS, MISSING)), encoding="utf-8")
     assert render.main([str(path)]) == 0
     said = capsys.readouterr().out
     assert said.count("Slowest layer: net:B") == 2 and incomplete(MISSING) in said
@@ -77,7 +77,7 @@ def test_what_cannot_be_rendered_is_one_sentence(tmp_path, capsys):
         said = capsys.readouterr().err
         assert why in said and said.count("\n") == 1
     path = tmp_path / "run.jsonl"
-    path.write_text(to_json_lines(Run(CONDITIONS, RESULTS)), encoding="utf-8")
+    path.write_text(to_json_lines(BenchRun(CONDITIONS, RESULTS)), encoding="utf-8")
     assert render.main([str(path), "--report", str(path)]) == 1
     assert capsys.readouterr().err.startswith(f"cannot write {path}")
 

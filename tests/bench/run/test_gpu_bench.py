@@ -250,10 +250,10 @@ def test_a_batch_of_images():
 
 
 def test_a_result_without_a_target_is_the_cpus():
-    from bench.report.formats import Run, to_json_lines
+    from bench.report.formats import BenchRun, to_json_lines
     from tests.support.search.made_up_results import CONDITIONS, RESULTS
 
-    lines = [json.loads(line) for line in to_json_lines(Run(CONDITIONS, RESULTS)).splitlines()]
+    lines = [json.loads(line) for line in to_json_lines(BenchRun(CONDITIONS, RESULTS)).splitlines()]
     for line in lines:
         line.pop("target", None) or line["conditions"].pop("target")
-    assert from_json_lines("\n".join(map(json.dumps, lines))) == Run(CONDITIONS, RESULTS)
+    assert from_json_lines("\n".join(map(json.dumps, lines))) == BenchRun(CONDITIONS, RESULTS)

@@ -12,7 +12,7 @@ import bench.report.render as render
 import bench.run.conditions as known
 import bench.run.suites as runs
 from bench.report.files import ReportError
-from bench.report.results import MODEL, OURS, Contender, LayerResult
+from bench.report.results import MODEL, OURS, ContenderResult, LayerResult
 from bench.run.journal import alone, journal
 from bench.run.suites import plan
 from cpu.runtime.processes.worker import CandidateError, OutOfMemory, WorkerError
@@ -31,7 +31,7 @@ from tiling.text.suite import Layer
 def result(layer: str, percent: float = 50.0, threads: int = 1, **changes) -> LayerResult:
     """A made-up layer of 1 GFLOP on cores of 100 GFLOP/s each."""
     timing = Timing((1 / (percent * threads),) * 5, 100.0)
-    ours = Contender(OURS, "NHWC", timing, timing, 1e-7)
+    ours = ContenderResult(OURS, "NHWC", timing, timing, 1e-7)
     made = LayerResult(
         suite="made_up", layer=layer, count=1, op="conv2d", shape="c=4,h=6,w=8,k=8,r=1,s=1", flops=10**9,
         flops_on_image=10**9, compulsory_bytes=1000, threads=threads, dtype="f32", cache="warm",

@@ -31,7 +31,7 @@ from tiling.dtypes.products import OPERAND_DTYPES
 from tiling.epilogue import FUNCTIONS, fused
 from tiling.operators import conv2d, matmul
 from tiling.text.notation import parse as parse_scheme
-from tiling.value import Apply, Epilogue, Number
+from tiling.value import Applied, Constant, Epilogue
 
 EXACT = ["relu(y + b)", "relu(y*scale + b - z)", "min(max(y, -6), 6) + abs(z) * -t[h]"]
 ROUNDED = ["silu(y + b)", "gelu(y / 9 + t[n,h])", "tanh(b) * exp(-abs(y)) / hardswish(z + 0.3)"]
@@ -101,7 +101,7 @@ def test_streaming_stores(isa):
 
 
 SMALL_VALUES = st.sampled_from([-3.0, -1.0, -0.5, 0.0, 0.25, 1.0, 2.0, 7.0]).map(
-    lambda v: Number(v) if v >= 0 else Apply("neg", (Number(-v),))
+    lambda v: Constant(v) if v >= 0 else Applied("neg", (Constant(-v),))
 )
 
 
@@ -115,12 +115,12 @@ def test_random_expressions_are_within_their_bound(data):
         st.recursive(
             st.just(Y) | SMALL_VALUES | ARRAYS,
             lambda inside: st.sampled_from(operations).flatmap(
-                lambda o: st.tuples(*[inside] * o[1]).map(lambda arguments: Apply(o[0], arguments))
+                lambda o: st.tuples(*[inside] * o[1]).map(lambda arguments: Applied(o[0], arguments))
             ),
             max_leaves=6,
         )
     )
-    problem = fused(problem, str(Epilogue(Apply("add", (tree, Y)))))
+    problem = fused(problem, str(Epilogue(Applied("add", (tree, Y)))))
     kernel = kernel_of(problem, "R(n) R(k) R(h) S(y) T(c,3) U(w,4) V(k,{v})", "portable")
     check_exact(kernel)
     inputs = reals(problem, seed=data.draw(st.integers(0, 99)))

@@ -14,7 +14,7 @@ from gpu.codegen.loops.emit import emit_program
 from gpu.codegen.loops.launches import ProgramText
 from gpu.runtime import export_program
 from gpu.runtime.compiler.nvrtc import CompilerMissing
-from gpu.runtime.compiler.program import Compiled
+from gpu.runtime.compiler.program import CompiledProgram
 from gpu.runtime.export_program import program_files
 from search.evaluator.gpu.programs import TwinProgramKernel
 from tests.support.gpu.driver import OWN, STAND_IN, WARNINGS, headers
@@ -37,7 +37,7 @@ def program(case: str):
 @pytest.fixture
 def compiled(monkeypatch):
     """Machine code that no compiler has made: the stand-in's driver only asks whether the file is there."""
-    monkeypatch.setattr(export_program, "compile_program", lambda *_: Compiled(b"code", {}, {}))
+    monkeypatch.setattr(export_program, "compile_program", lambda *_: CompiledProgram(b"code", {}, {}))
 
 
 def written(case: str, folder: Path) -> ProgramText:

@@ -15,7 +15,7 @@ from gpu.codegen.copies.aligned import copied_bytes, slices
 from gpu.codegen.copies.tensor_map import MAP_TYPES, WRONG_BIT
 from gpu.codegen.loops.copier import copier
 from gpu.codegen.loops.scheme import emit_scheme
-from gpu.codegen.program import Source
+from gpu.codegen.program import CudaSource
 from gpu.model.devices import DEVICES
 from gpu.model.predict import rank
 from gpu.runtime.export import launcher
@@ -32,7 +32,7 @@ MULTIPROCESSORS = 100
 
 
 @cache
-def source_of(case: str) -> Source:
+def source_of(case: str) -> CudaSource:
     """An emitted kernel of one kind."""
     if case == "shared sums":
         return emit_scheme(SPLIT)
@@ -68,7 +68,7 @@ CASES = (
 )
 
 
-def written(source: Source, folder: Path) -> Path:
+def written(source: CudaSource, folder: Path) -> Path:
     """The launcher's C file in a folder."""
     for name, text in launcher(source, "sm_90a").items():
         (folder / name).write_text(text)
@@ -116,7 +116,7 @@ int main(int count, char **words)
 """
 
 
-def ran(source: Source, folder: Path, machine_code: Path) -> list[str]:
+def ran(source: CudaSource, folder: Path, machine_code: Path) -> list[str]:
     """What the stand-in's driver prints of a program that loads, launches and unloads a kernel."""
     count = source.arrays + 2 * source.shares_sums
     copying = len(source.copied) + 1

@@ -14,7 +14,7 @@ from graph.passes.idioms import shortened
 from tests.support.models.onnx_models import model, whole
 from tiling.epilogue import parse
 from tiling.operators import matmul
-from tiling.value import Apply, Array, Number, Sum
+from tiling.value import Applied, Constant, EpilogueArray, Sum
 
 node = helper.make_node
 
@@ -101,12 +101,12 @@ def test_idioms_are_found_wherever_they_stand(text, short):
 
 
 def test_factors_stand_in_any_order():
-    b = Array("b", ("n",))
-    erf = Apply("erf", (Apply("div", (b, Number(sqrt(2)))),))
-    assert shortened(Apply("mul", (Apply("mul", (Apply("add", (erf, Number(1.0))), Number(0.5))), b))) == Apply(
-        "gelu", (b,)
-    )
-    assert shortened(Apply("mul", (Apply("add", (erf, Number(1.0))), Sum()))) != Apply("gelu", (b,))
+    b = EpilogueArray("b", ("n",))
+    erf = Applied("erf", (Applied("div", (b, Constant(sqrt(2)))),))
+    assert shortened(
+        Applied("mul", (Applied("mul", (Applied("add", (erf, Constant(1.0))), Constant(0.5))), b))
+    ) == Applied("gelu", (b,))
+    assert shortened(Applied("mul", (Applied("add", (erf, Constant(1.0))), Sum()))) != Applied("gelu", (b,))
 
 
 def test_a_scalar_that_is_known_is_a_number_of_the_text():

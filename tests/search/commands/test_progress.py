@@ -8,14 +8,14 @@ from rich.console import Console
 
 from cpu.runtime.output import terminal
 from search.commands.progress import counted, shown
-from search.tuner.tune import Stage
+from search.tuner.tune import SearchState
 from tests.support.search.searching import PROBLEM
 
 
 def told(budget: float | None) -> str:
     console = Console(file=StringIO(), force_terminal=True, width=120)
     with shown(console, PROBLEM, 1, budget) as progress:
-        progress(Stage("measuring", 2, 8, best=4 * PROBLEM.flops))
+        progress(SearchState("measuring", 2, 8, best=4 * PROBLEM.flops))
     assert isinstance(console.file, StringIO)
     return console.file.getvalue()
 
@@ -34,13 +34,13 @@ def test_a_choice_of_the_model_has_no_budget():
 def test_nothing_is_shown_where_there_is_no_terminal(capsys):
     assert terminal() is None
     with shown(terminal(), PROBLEM, 1, 30.0) as progress:
-        progress(Stage("measuring", 2, 8, best=4 * PROBLEM.flops))
+        progress(SearchState("measuring", 2, 8, best=4 * PROBLEM.flops))
     with counted(terminal()) as progress:
-        progress(Stage("compiling kernels", 1, 9))
+        progress(SearchState("compiling kernels", 1, 9))
     assert capsys.readouterr() == ("", "")
 
 
-def counting(*stages: Stage) -> str:
+def counting(*stages: SearchState) -> str:
     console = Console(file=StringIO(), force_terminal=True, width=120)
     with counted(console) as progress:
         for stage in stages:
@@ -50,13 +50,13 @@ def counting(*stages: Stage) -> str:
 
 
 def test_steps_that_are_alike_have_a_count_and_the_time_left():
-    text = counting(*(Stage("compiling kernels", done, 8) for done in range(3)))
+    text = counting(*(SearchState("compiling kernels", done, 8) for done in range(3)))
     assert "compiling kernels" in text and "2 of 8" in text and ("-:--:--" in text or "0:00:" in text)
-    assert "reading" in counting(Stage("reading"))
+    assert "reading" in counting(SearchState("reading"))
 
 
 def test_other_steps_begin_a_count_of_their_own():
-    text = counting(Stage("listing candidates", 4, 4), Stage("compiling kernels", 1, 9))
+    text = counting(SearchState("listing candidates", 4, 4), SearchState("compiling kernels", 1, 9))
     assert "1 of 9" in text and "5 of" not in text
 
 

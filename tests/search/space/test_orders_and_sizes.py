@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from search.cost.cache_conflicts import USABLE
 from search.space.permutations import CLASSES, orders, parse_class
-from search.space.sizes import Block, Sizer
+from search.space.sizes import Sizer, TiledDim
 from tests.support.search.model_cases import DEPTHWISE, L1, L2, L3, MACHINE, layer
 from tiling.arrays.footprint import footprint
 from tiling.operators import conv2d, matmul
@@ -36,7 +36,7 @@ def test_groups_loop_outermost_or_innermost():
 
 def test_sizes_respect_capacity_and_divide():
     problem = layer("Y12")
-    blocks = (Block("h", 1, 34), Block("k", 32, 16), Block("w", 34, 1))
+    blocks = (TiledDim("h", 1, 34), TiledDim("k", 32, 16), TiledDim("w", 34, 1))
     inside = {**dict.fromkeys(problem.extents, 1), "c": 256, "r": 3, "s": 3}
     sizer = Sizer(problem, MACHINE, blocks, inside)
     assert sizer.tiled == 1
@@ -50,7 +50,7 @@ def test_sizes_respect_capacity_and_divide():
 
 def test_levels_of_sizes_follow_the_machine():
     problem = layer("Y12")
-    blocks = (Block("h", 1, 34), Block("k", 32, 16))
+    blocks = (TiledDim("h", 1, 34), TiledDim("k", 32, 16))
     inside = {**dict.fromkeys(problem.extents, 1), "c": 256, "r": 3, "s": 3, "w": 34}
     for caches, tiled in (((L1,), 0), ((L1, L2), 1), ((L1, L2, replace(L3, bytes=2 << 20)), 2)):
         sizer = Sizer(problem, replace(MACHINE, caches=caches), blocks, inside)

@@ -24,8 +24,8 @@ def test_the_store_keeps_and_separates():
     assert store.choice(KEY, "model") is None
     store.choose(KEY, "model", SCHEME, None)
     store.choose(KEY, "measure", "other", Timing((1.0,), 2.0))
-    assert store.choice(KEY, "model") == store.Kept(SCHEME, None)
-    assert store.choice(KEY, "measure") == store.Kept("other", Timing((1.0,), 2.0))
+    assert store.choice(KEY, "model") == store.KeptScheme(SCHEME, None)
+    assert store.choice(KEY, "measure") == store.KeptScheme("other", Timing((1.0,), 2.0))
 
 
 def test_a_failure_takes_no_timing_s_place():
@@ -74,9 +74,9 @@ def test_a_time_in_doubt_takes_no_other_times_place():
 def test_a_choice_in_doubt_is_kept_with_its_rivals():
     key, why = replace(KEY, fingerprint="a fifth"), "2 of 9 schemes were only timed while other programs took 1.0 cores"
     store.choose(key, "measure", SCHEME, Timing((1.0,), 2.0, why), ["one", "other"])
-    assert store.choice(key, "measure") == store.Kept(SCHEME, Timing((1.0,), 2.0, why), ("one", "other"))
+    assert store.choice(key, "measure") == store.KeptScheme(SCHEME, Timing((1.0,), 2.0, why), ("one", "other"))
     store.choose(key, "measure", SCHEME, Timing((1.0,), 2.0))
-    assert store.choice(key, "measure") == store.Kept(SCHEME, Timing((1.0,), 2.0))
+    assert store.choice(key, "measure") == store.KeptScheme(SCHEME, Timing((1.0,), 2.0))
 
 
 def test_records_of_an_earlier_version_read_as_beyond_doubt():
@@ -89,7 +89,7 @@ def test_records_of_an_earlier_version_read_as_beyond_doubt():
             " SELECT samples FROM choices WHERE fingerprint = 'a sixth'"
         ).fetchall()
     assert kept == [("[1.0, 2.0]",)] * 2  # as they have always been written
-    assert store.measured(key) == {SCHEME: timing} and store.choice(key, "measure") == store.Kept(SCHEME, timing)
+    assert store.measured(key) == {SCHEME: timing} and store.choice(key, "measure") == store.KeptScheme(SCHEME, timing)
 
 
 @pytest.mark.parametrize(

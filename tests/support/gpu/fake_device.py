@@ -179,7 +179,7 @@ def fake_device(monkeypatch):
     import gpu.runtime.machine.loaded
     import gpu.runtime.machine.loaded_program
     from gpu.runtime.compiler.compile import Cubin
-    from gpu.runtime.compiler.program import Compiled
+    from gpu.runtime.compiler.program import CompiledProgram
 
     fake = FakeCupy()
     monkeypatch.setitem(sys.modules, "cupy", fake)
@@ -190,7 +190,7 @@ def fake_device(monkeypatch):
         "compile_cubin",
         lambda source, architecture: Cubin(source.symbol, architecture, b"code", 64, 0, "fake"),
     )
-    compiled = Compiled(b"code", {}, {})
+    compiled = CompiledProgram(b"code", {}, {})
     monkeypatch.setattr(gpu.runtime.machine.loaded_program, "compile_program", lambda *_: compiled)
     monkeypatch.setattr(gpu.runtime.machine.loaded_program, "compiler_name", lambda: "fake")
     return fake

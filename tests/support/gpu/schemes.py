@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 from cpu.reference.oracle import reference
 from cpu.runtime.numbers import from_bits, to_bits
 from gpu.codegen.loops.scheme import emit_scheme
-from gpu.codegen.program import Source
+from gpu.codegen.program import CudaSource
 from gpu.passes.facts.workers import cluster_of
 from gpu.passes.warpgroups.kinds import copied
 from gpu.twin.launch import TwinError, run_on_twin
@@ -262,7 +262,7 @@ def expected(problem: Problem, x: np.ndarray, w: np.ndarray, *arrays: np.ndarray
     return from_bits(to_bits(exact, problem.output_dtype), problem.output_dtype)
 
 
-def on_twin(scheme: Scheme, source: Source | None = None, seeds: Iterable[int] = (0, 1)) -> bool:
+def on_twin(scheme: Scheme, source: CudaSource | None = None, seeds: Iterable[int] = (0, 1)) -> bool:
     """Whether a scheme's text is exact on the twin. source: its text, or a changed one. Raises TwinError."""
     given, source = integers(scheme.problem), source or emit_scheme(scheme)
     source = replace(source, persistent=min(1, source.persistent))  # so that few blocks take several tiles
@@ -277,7 +277,7 @@ def survives(scheme: Scheme, text: str, seeds: Iterable[int] = range(6)) -> bool
     return _is_right(scheme, replace(source, text=text), seeds)
 
 
-def _is_right(scheme: Scheme, source: Source, seeds: Iterable[int]) -> bool:
+def _is_right(scheme: Scheme, source: CudaSource, seeds: Iterable[int]) -> bool:
     try:
         return on_twin(scheme, source, seeds)
     except TwinError:

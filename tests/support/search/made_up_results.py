@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bench.report.results import MODEL, OURS, Conditions, Contender, LayerResult
+from bench.report.results import MODEL, OURS, Conditions, ContenderResult, LayerResult
 from bench.report.sections import sections
 from tiling.machine import CacheLevel, Machine, Timing
 
@@ -27,9 +27,9 @@ def timing(percent: float, threads: int = 1) -> Timing:
 def layer(name: str, ours: float, peers: dict[str, float], suite="net", threads=1, **fields) -> LayerResult:
     """A made-up layer of 1 GFLOP; contenders at these percents of peak."""
     contenders = [
-        Contender(OURS, "NHWC", timing(ours, threads), timing(ours + 1, threads), 1e-7),
-        Contender(MODEL, "NHWC", timing(ours / 2, threads), timing(ours / 2, threads), 3e-6),
-        *(Contender(peer, "NCHW", timing(percent, threads), None, 1e-6) for peer, percent in peers.items()),
+        ContenderResult(OURS, "NHWC", timing(ours, threads), timing(ours + 1, threads), 1e-7),
+        ContenderResult(MODEL, "NHWC", timing(ours / 2, threads), timing(ours / 2, threads), 3e-6),
+        *(ContenderResult(peer, "NCHW", timing(percent, threads), None, 1e-6) for peer, percent in peers.items()),
     ]
     result = LayerResult(
         suite=suite, layer=name, count=1, op="conv2d", shape="c=4,h=6,w=8,k=8,r=1,s=1", flops=GFLOP,

@@ -25,7 +25,7 @@ from tiling.loops.machines import (
     WaitStores,
 )
 from tiling.loops.meaning.functions import FUNCTIONS
-from tiling.loops.meaning.memory import Array, Indices
+from tiling.loops.meaning.memory import Indices, LiveArray
 from tiling.loops.meaning.workers import Mbarrier
 
 CHUNK = 16  # bytes
@@ -69,7 +69,7 @@ def _copy_box(statement: CopyBox, scope: Scope) -> None:
         _mbarrier(statement.barrier, scope, rank).arrive(workers, 0, -size)
 
 
-def _bring(statement: CopyBox, target: Array, scope: Scope) -> int:
+def _bring(statement: CopyBox, target: LiveArray, scope: Scope) -> int:
     """Brings a box to a target. Returns its bytes."""
     source, place = (
         scope.arrays[statement.source.buffer],
@@ -105,7 +105,7 @@ def _stored(statement: StoreBox, scope: Scope) -> tuple[np.ndarray, Indices]:
     return _swizzled(np.flatnonzero(inside), statement, scope.arrays[statement.source.buffer]), there
 
 
-def _swizzled(numbers: np.ndarray, box: CopyBox | StoreBox, tile: Array) -> np.ndarray:
+def _swizzled(numbers: np.ndarray, box: CopyBox | StoreBox, tile: LiveArray) -> np.ndarray:
     """Where elements of a box lie in its tile."""
     chunk = CHUNK // tile.elements.itemsize
     return numbers ^ (numbers // box.extents[-1] % 8 * chunk) if box.swizzled else numbers
@@ -194,7 +194,7 @@ def _advance(statement: Advance, scope: Scope) -> None:
     scope.prefetches.advance(statement.cursor)
 
 
-def _place(address: Address, scope: Scope) -> Array:
+def _place(address: Address, scope: Scope) -> LiveArray:
     """An array seen from a place in it."""
     return scope.arrays[address.buffer].moved(address.buffer, scope.at(address.at))
 

@@ -11,7 +11,7 @@ import numpy as np
 from tiling.loops.index import Index
 from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import Condition, Flag, For, Inside
-from tiling.loops.meaning.memory import Array, Given
+from tiling.loops.meaning.memory import Given, LiveArray
 from tiling.loops.meaning.slices import InTurn
 
 
@@ -37,12 +37,12 @@ def numbers_of(loops: Iterable[For], scope: Scope) -> list[np.ndarray]:
 
 @dataclass(frozen=True, slots=True)
 class SeenBy:
-    """An array as each thread sees it. origin: as of `Array`, a number or a vector for each dim.
+    """An array as each thread sees it. origin: as of `LiveArray`, a number or a vector for each dim.
 
     own: each thread has one of its own, so the first dim of the elements is the thread.
     """
 
-    array: Array
+    array: LiveArray
     origin: tuple[Any, ...]
     own: bool = False
 
@@ -58,12 +58,12 @@ class SeenBy:
             start = start * extent + at
         rows = (len(array.elements), -1) if self.own else (-1,)
         elements, written = array.elements.reshape(rows), array.written.reshape(rows)
-        flat = Array(array.name, elements, written, (0,) * elements.ndim, array.memory, array.first)
+        flat = LiveArray(array.name, elements, written, (0,) * elements.ndim, array.memory, array.first)
         return SeenBy(flat, (start,), self.own)
 
 
 @dataclass(slots=True)
-class Kept:
+class ThreadRegister:
     """A register of each thread. known: which threads have given it a value."""
 
     values: np.ndarray | None = None
@@ -76,7 +76,7 @@ class ThreadBindings:
 
     seen: dict[str, SeenBy] = field(default_factory=dict)
     numbers: dict[str, Any] = field(default_factory=dict)
-    registers: dict[str, Given | Kept | None] = field(default_factory=dict)
+    registers: dict[str, Given | ThreadRegister | None] = field(default_factory=dict)
     raised: frozenset[str] = frozenset()
 
     def inner(self) -> ThreadBindings:
@@ -112,7 +112,7 @@ class ThreadBindings:
 
 def names_of(scope: Scope, numbers: dict[str, np.ndarray]) -> ThreadBindings:
     """The names of the scope around loops, and the numbers of each thread."""
-    seen = {each: SeenBy(array, array.origin) for each, array in scope.arrays.items() if type(array) is Array}
+    seen = {each: SeenBy(array, array.origin) for each, array in scope.arrays.items() if type(array) is LiveArray}
     return ThreadBindings(seen, scope.numbers | numbers, dict(scope.registers), frozenset(scope.raised))
 
 

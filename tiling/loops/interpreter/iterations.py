@@ -15,11 +15,11 @@ from tiling.loops.interpreter.points import Places, Points, SharedElements
 from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import Apply, For, Store
 from tiling.loops.meaning.functions import FUNCTIONS
-from tiling.loops.meaning.memory import Array, ByLane, Given
+from tiling.loops.meaning.memory import ByLane, Given, LiveArray
 from tiling.loops.meaning.nests import FEW, Nest, nest_of
 from tiling.loops.meaning.slices import InTurn
 
-_Before = tuple[Array, Places, Given, np.ndarray]
+_Before = tuple[LiveArray, Places, Given, np.ndarray]
 _MANY = 1 << 15  # iterations whose vectors fit a cache
 
 
@@ -98,7 +98,7 @@ def _chosen(points: Points, holds: np.ndarray) -> Points:
     return Points(points.scope, {**points.numbers, **fewer}, points.names, touched=points.touched)
 
 
-def _put(store: Store, points: Points, found: tuple[Array, Places], before: list[_Before]) -> None:
+def _put(store: Store, points: Points, found: tuple[LiveArray, Places], before: list[_Before]) -> None:
     """Stores a value to each place."""
     array, places = found
     given = points.value(store.value)
@@ -108,7 +108,7 @@ def _put(store: Store, points: Points, found: tuple[Array, Places], before: list
 
 
 def _change(
-    nest: Nest, store: Store, points: Points, turns: int, found: tuple[Array, Places], before: list[_Before]
+    nest: Nest, store: Store, points: Points, turns: int, found: tuple[LiveArray, Places], before: list[_Before]
 ) -> None:
     """Changes the elements at these places, those of one turn at once. Computes before what does not depend on them.
 

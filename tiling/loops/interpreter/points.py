@@ -12,7 +12,7 @@ from tiling.loops.index import LANE, Index
 from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import Apply, Choose, Condition, Inside, Load, Number, Position, Register, Value
 from tiling.loops.meaning.functions import FUNCTIONS
-from tiling.loops.meaning.memory import NUMPY, Array, ByLane, Given
+from tiling.loops.meaning.memory import NUMPY, ByLane, Given, LiveArray
 from tiling.loops.meaning.slices import InTurn
 from tiling.loops.meaning.workers import Race
 
@@ -25,10 +25,10 @@ Places = tuple[Any, ...]  # in an array: for each dim a number, or numbers as of
 class SharedElements:
     """Which elements of memory that workers share were read, and which were written."""
 
-    read: dict[int, tuple[Array, np.ndarray]] = field(default_factory=dict)
-    written: dict[int, tuple[Array, np.ndarray]] = field(default_factory=dict)
+    read: dict[int, tuple[LiveArray, np.ndarray]] = field(default_factory=dict)
+    written: dict[int, tuple[LiveArray, np.ndarray]] = field(default_factory=dict)
 
-    def add(self, to: dict[int, tuple[Array, np.ndarray]], array: Array, places: Places) -> None:
+    def add(self, to: dict[int, tuple[LiveArray, np.ndarray]], array: LiveArray, places: Places) -> None:
         """Adds elements of an array to those that were read, or written."""
         if not array.is_met:
             return
@@ -110,12 +110,12 @@ class Points:
         self.add_read(array, places)
         return array.elements[places]
 
-    def add_read(self, array: Array, places: Places) -> None:
+    def add_read(self, array: LiveArray, places: Places) -> None:
         """Remembers what was read."""
         if self.touched is not None:
             self.touched.add(self.touched.read, array, places)
 
-    def add_written(self, array: Array, places: Places) -> None:
+    def add_written(self, array: LiveArray, places: Places) -> None:
         """Remembers what was written."""
         if self.touched is not None:
             self.touched.add(self.touched.written, array, places)
@@ -132,7 +132,7 @@ class Points:
         chosen[holds], chosen[~holds] = either
         return chosen
 
-    def places(self, array: Array, indices: tuple[Index, ...]) -> tuple[Array, Places]:
+    def places(self, array: LiveArray, indices: tuple[Index, ...]) -> tuple[LiveArray, Places]:
         """Where the iterations find their elements, and in which array. Raises InTurn outside of it."""
         if array.is_met and self.touched is None:
             raise InTurn

@@ -10,7 +10,7 @@ from tiling.loops.kernel import Function
 from tiling.loops.language import Aligned, Condition, Inside, Load, Store
 from tiling.loops.machines import StoreBox
 from tiling.loops.meaning.instructions import InstructionLanes
-from tiling.loops.meaning.memory import Array, Given
+from tiling.loops.meaning.memory import Given, LiveArray
 from tiling.loops.meaning.nests import Nest
 from tiling.loops.meaning.prefetches import Prefetches
 from tiling.loops.meaning.slices import Slice, Sliced
@@ -26,7 +26,7 @@ class Copies:
     read.
     """
 
-    groups: list[list[tuple[Array | None, Array, int]]] = field(default_factory=lambda: [[]])
+    groups: list[list[tuple[LiveArray | None, LiveArray, int]]] = field(default_factory=lambda: [[]])
     stores: list[tuple[StoreBox, Scope]] = field(default_factory=list)
     of: dict[tuple[str, int], Copies] = field(default_factory=dict)
 
@@ -40,14 +40,14 @@ class Scope:
     """The names of a block and of the blocks outside it, and what is known of nodes that have run."""
 
     functions: Mapping[str, Function]
-    arrays: dict[str, Array] = field(default_factory=dict)
+    arrays: dict[str, LiveArray] = field(default_factory=dict)
     registers: dict[str, Given | None] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)  # the values of variables, and of flags: 0 or 1
     copies: Copies = field(default_factory=Copies)  # the copies that the worker waits for
     raised: set[str] = field(default_factory=set)  # the flags that `SetFlag` has raised
     shapes: dict[str, tuple[int, ...]] | None = None  # the shapes of tile registers; None until `Tiles`
     own: set[str] = field(default_factory=set)  # the registers that this very block has named
-    team: dict[str, Array] = field(default_factory=dict)  # the buffers that all threads share
+    team: dict[str, LiveArray] = field(default_factory=dict)  # the buffers that all threads share
     workers: Workers = field(default_factory=Workers)
     shaped: bool = False  # whether tile registers need shapes
     prefetches: Prefetches = field(default_factory=lambda: Prefetches([]))

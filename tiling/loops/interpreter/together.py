@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tiling.loops.interpreter.asynchronous import ASYNCHRONOUS
-from tiling.loops.interpreter.each_thread import Kept, SeenBy, ThreadBindings, names_of, numbers_of, of
+from tiling.loops.interpreter.each_thread import SeenBy, ThreadBindings, ThreadRegister, names_of, numbers_of, of
 from tiling.loops.interpreter.scope import Scope
 from tiling.loops.interpreter.touched import Touch, Touched
 from tiling.loops.language import (
@@ -137,9 +137,14 @@ class _Together:
             return self.chosen(node, names, who)
         assert isinstance(node, Register)
         found = names.registers.get(node.name)
-        if isinstance(found, Kept) and found.values is not None and found.known is not None and found.known[who].all():
+        if (
+            isinstance(found, ThreadRegister)
+            and found.values is not None
+            and found.known is not None
+            and found.known[who].all()
+        ):
             return found.values[who]
-        if found is None or isinstance(found, Kept) or np.ndim(found):
+        if found is None or isinstance(found, ThreadRegister) or np.ndim(found):
             raise InTurn
         return found
 
@@ -248,18 +253,18 @@ class _Together:
 
     def let(self, statement: Let, names: ThreadBindings, who: np.ndarray) -> None:
         """A register of each thread."""
-        names.registers[statement.name] = kept = Kept()
+        names.registers[statement.name] = kept = ThreadRegister()
         if statement.value is not None:
             self.keep(kept, self.value(statement.value, names, who), who)
 
     def set(self, statement: Set, names: ThreadBindings, who: np.ndarray) -> None:
         """It gets another value."""
         kept = names.registers.get(statement.name)
-        if not isinstance(kept, Kept):
+        if not isinstance(kept, ThreadRegister):
             raise InTurn  # after the loop it has the value of the last thread
         self.keep(kept, self.value(statement.value, names, who), who)
 
-    def keep(self, kept: Kept, given: Given, who: np.ndarray) -> None:
+    def keep(self, kept: ThreadRegister, given: Given, who: np.ndarray) -> None:
         """Gives a register of these threads a value."""
         if np.ndim(given) > 1:
             raise InTurn

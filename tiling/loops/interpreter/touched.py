@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tiling.loops.meaning.memory import Array, Given
+from tiling.loops.meaning.memory import Given, LiveArray
 from tiling.loops.meaning.slices import InTurn
 from tiling.loops.meaning.workers import Race, Worker, Workers
 
 # Elements by their numbers, the threads that touch them, and how many stores were run before.
-Touch = tuple[Array, np.ndarray, np.ndarray, int]
+Touch = tuple[LiveArray, np.ndarray, np.ndarray, int]
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class Touched:
     is_at_work: Callable[[int], None]
     read: list[Touch] = field(default_factory=list)
     written: list[Touch] = field(default_factory=list)
-    before: list[tuple[Array, Any, Given, np.ndarray]] = field(default_factory=list)
+    before: list[tuple[LiveArray, Any, Given, np.ndarray]] = field(default_factory=list)
     group: Worker = field(init=False)
 
     def __post_init__(self) -> None:

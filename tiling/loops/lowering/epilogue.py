@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tiling.loops.language import Apply, Load, Number, Value
-from tiling.value import Apply as Applied
-from tiling.value import Array, Sum
-from tiling.value import Number as Constant
+from tiling.value import Applied, Constant, EpilogueArray, Sum
 from tiling.value import Value as EpilogueValue
 
 
@@ -17,7 +15,7 @@ def epilogue_of(value: EpilogueValue, found: Value, arrays: Mapping[str, Load]) 
         return found
     if isinstance(value, Constant):
         return Number(value.value)
-    if isinstance(value, Array):
+    if isinstance(value, EpilogueArray):
         return arrays[value.name]
     assert isinstance(value, Applied)
     return Apply(value.operation, tuple(epilogue_of(argument, found, arrays) for argument in value.arguments))

@@ -33,7 +33,7 @@ class Fault(Exception):
 
 
 @dataclass(slots=True)
-class Array:
+class LiveArray:
     """A buffer while it lives. origin: where a view begins in it. written: which elements have a value.
 
     memory: where workers may meet; None for memory of one worker. first: the byte in it where the elements begin.
@@ -65,10 +65,10 @@ class Array:
             raise Fault(f"{self.name}{list(place)} lies outside its {' x '.join(map(str, shape))} elements")
         return place
 
-    def moved(self, name: str, at: tuple[int, ...]) -> Array:
+    def moved(self, name: str, at: tuple[int, ...]) -> LiveArray:
         """The same elements, seen from another place, which may lie outside."""
         origin = tuple(a + b for a, b in zip(self.origin, at, strict=True))
-        return Array(name, self.elements, self.written, origin, self.memory, self.first)
+        return LiveArray(name, self.elements, self.written, origin, self.memory, self.first)
 
     def read(self, at: tuple[int, ...]) -> Given:
         """The element at an index. Raises Fault where nothing has written it, Race where another worker may."""
@@ -134,7 +134,7 @@ class Array:
         start, elements = 0, self.elements
         for extent, first, more in zip(elements.shape, self.origin, at, strict=True):
             start = start * extent + first + more
-        if type(self) is not Array or not elements.flags.c_contiguous or not 0 <= start <= elements.size - count:
+        if type(self) is not LiveArray or not elements.flags.c_contiguous or not 0 <= start <= elements.size - count:
             return None
         found = slice(start, start + count)
         if not writes and np.count_nonzero(self.written.reshape(-1)[found]) < count:
@@ -176,7 +176,7 @@ class Array:
         """The byte where the elements of the buffer begin in this machine's memory."""
         return int(self.elements.__array_interface__["data"][0])
 
-    def seen(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    def seen(self, name: str, shape: tuple[int, ...], dtype: Any) -> LiveArray:
         """The memory from the origin on as elements of another shape and dtype.
 
         An element has a value where all its bytes have one; where elements change their size, as they have one now.
@@ -193,38 +193,40 @@ class Array:
             written = np.asarray(np.repeat(written, given)[: count * size].reshape(count, size).all(axis=1))
         elements = elements.view(np.uint8)[: count * size].view(dtype)
         origin, start = (0,) * len(shape), self.first + first * given
-        return Array(name, elements.reshape(shape), written.reshape(shape), origin, self.memory, start)
+        return LiveArray(name, elements.reshape(shape), written.reshape(shape), origin, self.memory, start)
 
-    def flat(self, at: tuple[int, ...] | None = None) -> Array:
+    def flat(self, at: tuple[int, ...] | None = None) -> LiveArray:
         """The elements as a pointer sees them: one after the other, from an index on, by default from the origin."""
         start = 0
         for extent, first, more in zip(self.elements.shape, self.origin, at or (0,) * len(self.origin), strict=True):
             start = start * extent + first + more
-        return Array(self.name, self.elements.reshape(-1), self.written.reshape(-1), (start,), self.memory, self.first)
+        return LiveArray(
+            self.name, self.elements.reshape(-1), self.written.reshape(-1), (start,), self.memory, self.first
+        )
 
 
 @dataclass(slots=True)
-class ByLane(Array):
+class ByLane(LiveArray):
     """An array that each lane sees from a place of its own: an index is the lane, and an element behind that place."""
 
-    of_lane: Callable[[Any], Array] = field(kw_only=True)  # also for a vector of lanes
-    lanes: dict[int, Array] = field(default_factory=dict, kw_only=True)
-    row: Array | None = field(default=None, kw_only=True)
+    of_lane: Callable[[Any], LiveArray] = field(kw_only=True)  # also for a vector of lanes
+    lanes: dict[int, LiveArray] = field(default_factory=dict, kw_only=True)
+    row: LiveArray | None = field(default=None, kw_only=True)
     firsts: np.ndarray = field(default_factory=lambda: np.empty(0, int), kw_only=True)
 
     def read(self, at: tuple[int, ...]) -> Given:
-        """As `Array.read`."""
+        """As `LiveArray.read`."""
         return self._of(at[0]).read(at[1:])
 
     def write(self, at: tuple[int, ...], element: Given) -> None:
-        """As `Array.write`."""
+        """As `LiveArray.write`."""
         self._of(at[0]).write(at[1:], element)
 
-    def in_a_row(self) -> Array:
+    def in_a_row(self) -> LiveArray:
         """The elements one after the other, from the first one on."""
         if self.row is None:
             elements, written = self.elements.reshape(-1), self.written.reshape(-1)
-            self.row = Array(self.name, elements, written, (0,), self.memory, self.first)
+            self.row = LiveArray(self.name, elements, written, (0,), self.memory, self.first)
         return self.row
 
     def starts(self, lanes: int | np.ndarray) -> int | np.ndarray:
@@ -242,20 +244,20 @@ class ByLane(Array):
         found: np.ndarray = self.firsts[lanes]
         return found
 
-    def _of(self, lane: int) -> Array:
+    def _of(self, lane: int) -> LiveArray:
         if lane not in self.lanes:
             self.lanes[lane] = self.of_lane(lane)
         return self.lanes[lane]
 
 
-def complete(name: str, elements: np.ndarray, memory: Memory | None = None) -> Array:
+def complete(name: str, elements: np.ndarray, memory: Memory | None = None) -> LiveArray:
     """An array whose elements all have a value."""
-    return Array(name, elements, np.ones(elements.shape, bool), (0,) * elements.ndim, memory)
+    return LiveArray(name, elements, np.ones(elements.shape, bool), (0,) * elements.ndim, memory)
 
 
-def read_only(name: str, elements: np.ndarray) -> Array:
+def read_only(name: str, elements: np.ndarray) -> LiveArray:
     """The value that an instruction gets, which it only reads. Many share what says that all is written."""
-    return Array(name, elements, _all_written(elements.shape), (0,) * elements.ndim)
+    return LiveArray(name, elements, _all_written(elements.shape), (0,) * elements.ndim)
 
 
 @lru_cache(256)
@@ -265,12 +267,12 @@ def _all_written(shape: tuple[int, ...]) -> np.ndarray:
     return written
 
 
-def by_lane(array: Array, place: Callable[[Any], tuple[Any, ...]]) -> ByLane:
+def by_lane(array: LiveArray, place: Callable[[Any], tuple[Any, ...]]) -> ByLane:
     """The array as lanes see it. place: where the part of a lane begins, or those of a vector of lanes."""
     parts = array.name, array.elements, array.written, array.origin, array.memory, array.first
     return ByLane(*parts, of_lane=lambda lane: array.moved(array.name, place(lane)).flat())
 
 
-def undefined(name: str, shape: tuple[int, ...], dtype: Any, memory: Memory | None = None, first: int = 0) -> Array:
+def undefined(name: str, shape: tuple[int, ...], dtype: Any, memory: Memory | None = None, first: int = 0) -> LiveArray:
     """An array without values."""
-    return Array(name, np.zeros(shape, dtype), np.zeros(shape, bool), (0,) * len(shape), memory, first)
+    return LiveArray(name, np.zeros(shape, dtype), np.zeros(shape, bool), (0,) * len(shape), memory, first)

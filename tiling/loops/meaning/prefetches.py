@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from operator import mul
 
 from tiling.loops.language import LINE
-from tiling.loops.meaning.memory import Array, Fault
+from tiling.loops.meaning.memory import Fault, LiveArray
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Prefetches:
         """Those of a worker that has cursors of its own from now on."""
         return Prefetches(self.prefetched, self.arrays, {})
 
-    def prefetch(self, array: Array, level: int) -> None:
+    def prefetch(self, array: LiveArray, level: int) -> None:
         """Prefetches the line where an array begins, seen from a place in it."""
         self.prefetched.append(Prefetched(self._name(array), _byte(array), level))
 
-    def aim(self, cursor: str, array: Array, elements: int) -> None:
+    def aim(self, cursor: str, array: LiveArray, elements: int) -> None:
         """The cursor goes to where the array begins, and its end so many elements further."""
         bounds = (_byte(array), _byte(array) + elements * array.elements.itemsize)
         begin, end = (min(max(byte, 0), array.elements.nbytes) for byte in bounds)
@@ -60,7 +60,7 @@ class Prefetches:
             self.prefetched.append(Prefetched(name, at, 2))
             cursors[cursor] = name, at + LINE, end
 
-    def _name(self, array: Array) -> str:
+    def _name(self, array: LiveArray) -> str:
         """The name of the array that a view shows; the view's own where it begins inside that array."""
         return self.arrays.get(array.address, array.name)
 
@@ -70,6 +70,6 @@ class Prefetches:
         return self.cursors
 
 
-def _byte(array: Array) -> int:
+def _byte(array: LiveArray) -> int:
     """The byte of an array where a view of it begins."""
     return sum(map(mul, array.origin, array.elements.strides))

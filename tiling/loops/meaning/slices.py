@@ -28,7 +28,7 @@ from tiling.loops.language import (
     Value,
 )
 from tiling.loops.meaning.functions import FUNCTIONS
-from tiling.loops.meaning.memory import NUMPY, Array, Given
+from tiling.loops.meaning.memory import NUMPY, Given, LiveArray
 from tiling.loops.meaning.workers import Race
 
 Numbers = Mapping[str, int]
@@ -43,7 +43,7 @@ class Bindings(Protocol):
     """What names stand for, as a `Scope` says."""
 
     @property
-    def arrays(self) -> Mapping[str, Array]: ...
+    def arrays(self) -> Mapping[str, LiveArray]: ...
     @property
     def registers(self) -> Mapping[str, Given | None]: ...
     @property
@@ -54,12 +54,12 @@ class Bindings(Protocol):
 class Operands:
     """Those of an instruction: they are all that its meaning names."""
 
-    arrays: dict[str, Array]
+    arrays: dict[str, LiveArray]
     numbers: dict[str, int] = field(default_factory=dict)
     registers: dict[str, Given | None] = field(default_factory=dict)
 
 
-Write = tuple[Array, Places, Given]
+Write = tuple[LiveArray, Places, Given]
 # A value in the lanes from one to another. One value for all of them is a scalar.
 InLanes = Callable[[Bindings, int, int], Given]
 Writes = Callable[[Bindings, int, int], list[Write]]
@@ -76,10 +76,10 @@ class Slice:
     first: Index
     step: int
 
-    def places(self, array: Array, numbers: Numbers, start: int, stop: int) -> Places:
+    def places(self, array: LiveArray, numbers: Numbers, start: int, stop: int) -> Places:
         """Where the lanes from `start` to `stop` are in an array. Raises InTurn outside of it."""
         shape, origin, first = array.elements.shape, array.origin, self.first
-        if type(array) is not Array or not len(self.outer) + 1 == len(origin) == len(shape):
+        if type(array) is not LiveArray or not len(self.outer) + 1 == len(origin) == len(shape):
             raise InTurn
         low = origin[-1] + (first.at(numbers) if first.terms else first.offset) + self.step * start
         high = low + self.step * (stop - start - 1)
@@ -90,7 +90,7 @@ class Slice:
         outer = _inside(origin, self.outer, numbers, shape)
         return (*outer, slice(low, high + 1, self.step))
 
-    def read(self, array: Array, numbers: Numbers, start: int, stop: int) -> np.ndarray:
+    def read(self, array: LiveArray, numbers: Numbers, start: int, stop: int) -> np.ndarray:
         """The elements of these lanes. Raises InTurn where one of them may not be read."""
         places = self.places(array, numbers, start, stop)
         if np.count_nonzero(array.written[places]) < stop - start:
@@ -100,7 +100,7 @@ class Slice:
         found: np.ndarray = array.elements[places]
         return found
 
-    def to_write(self, array: Array, numbers: Numbers, start: int, stop: int) -> Places:
+    def to_write(self, array: LiveArray, numbers: Numbers, start: int, stop: int) -> Places:
         """Where these lanes are. Raises InTurn where one of them may not be written."""
         places = self.places(array, numbers, start, stop)
         if array.is_met:
@@ -132,7 +132,7 @@ def _inside(
     return places
 
 
-def _note(array: Array, places: Places, writes: bool) -> None:
+def _note(array: LiveArray, places: Places, writes: bool) -> None:
     """Notes that this worker reads or writes elements side by side. Raises InTurn where there is a race."""
     assert array.memory
     *outer, last = places
@@ -281,9 +281,9 @@ def _loaded(node: Load) -> InLanes | None:
     return lambda names, start, stop: _element(names.arrays[name], node.at, names.numbers)
 
 
-def _element(array: Array, at: tuple[Index, ...], numbers: Numbers) -> Given:
+def _element(array: LiveArray, at: tuple[Index, ...], numbers: Numbers) -> Given:
     """An element that all lanes read."""
-    if type(array) is not Array or not len(at) == len(array.origin) == array.elements.ndim:
+    if type(array) is not LiveArray or not len(at) == len(array.origin) == array.elements.ndim:
         raise InTurn
     places = _inside(array.origin, at, numbers, array.elements.shape)
     if not array.written[places]:

@@ -18,9 +18,7 @@ from tiling.program.anchors.anchor import Anchor
 from tiling.program.indices import affine
 from tiling.program.infer import Sized
 from tiling.program.language import Access, Dim, Expression, Number, Reduce, Statement
-from tiling.value import Apply as Applied
-from tiling.value import Array, Sum, Value
-from tiling.value import Number as Constant
+from tiling.value import Applied, Constant, EpilogueArray, Sum, Value
 
 _OPERATORS = ("add", "sub", "mul", "div", "neg")
 
@@ -84,7 +82,7 @@ class _Chain:
         while name in (*FUNCTIONS, *RESERVED) or taken.get(name, (array.name, axes)) != (array.name, axes):
             name += "_"
         self.names[array.name, axes] = name
-        return Array(name, axes)
+        return EpilogueArray(name, axes)
 
     def in_order(self, access: Access, here: Statement) -> bool:
         """Whether element i of the array is read for element i of the statement."""

@@ -39,7 +39,7 @@ from tiling.loops.lowering.arrays import arrays
 from tiling.loops.rewrite import with_buffers
 from tiling.rewrite.weight_groups import packed_elements
 from tiling.rewrite.winograd.algorithm import Winograd, odd_lines
-from tiling.rewrite.winograd.tiles import Tiles, at_point
+from tiling.rewrite.winograd.tiles import WinogradTiles, at_point
 
 PRODUCT = "product"  # the function that multiplies: views X of V, W of W, Y of M
 IMAGE = "image"  # counts the images of X and Y
@@ -90,8 +90,8 @@ class _Around:
     workers: int
 
     @property
-    def of_tile(self) -> Tiles:
-        return Tiles(self.winograd)
+    def of_tile(self) -> WinogradTiles:
+        return WinogradTiles(self.winograd)
 
     def kernel(self) -> Kernel:
         given = tuple(self.packed() if b.name == "W" else b for b in arrays(self.winograd.problem))

@@ -22,7 +22,7 @@ OfVector = Callable[[Index], Body]  # what is done to the vector that begins at 
 
 
 @dataclass(frozen=True)
-class Tiles:
+class WinogradTiles:
     """The functions of a kernel's tiles."""
 
     winograd: Winograd

@@ -37,7 +37,7 @@ _FLOATS = ("load", "load_tail", "store", "store_tail", "broadcast")  # the forms
 
 
 @dataclass(frozen=True)
-class Memory:
+class AccessForms:
     """The accesses to arrays of one dtype. A tail has fewer lanes than a vector; store_first stores lane 0 alone.
 
     masked: tails take a mask, as an instruction set's own forms do, and not the number of lanes.
@@ -57,7 +57,7 @@ class Memory:
 
 
 @lru_cache(maxsize=64)
-def memory_of(isa: Isa, dtype: str) -> Memory:
+def memory_of(isa: Isa, dtype: str) -> AccessForms:
     """The accesses to arrays of a dtype with the lanes of an instruction set."""
     form = {name: f"{name}_{dtype}({{p}})" for name in ("load", "broadcast")}
     form |= {"load_tail": f"load_tail_{dtype}({{p}}, {{lanes}})", "store": f"store_{dtype}({{p}}, {{v}})"}
@@ -73,7 +73,7 @@ def memory_of(isa: Isa, dtype: str) -> Memory:
 
     from_memory, to_memory = Store("out", (LANE,), at("p")), Store("p", (LANE,), at("v"))
     nothing = Store("out", (LANE,), Number(0, dtype))
-    return Memory(
+    return AccessForms(
         load=access("load", each(from_memory), dtype),
         load_tail=access("load_tail", each(If((_USED,), (from_memory,), (nothing,))), dtype),
         store=access("store", each(to_memory)),

@@ -6,12 +6,12 @@ from dataclasses import asdict, replace
 import pytest
 
 from bench.studies.kernels import schedules
-from bench.studies.kernels.schedules import Schedule, main, table
+from bench.studies.kernels.schedules import CompiledSchedule, main, table
 from gpu.model.devices import DEVICES
 from search.evaluator.gpu.backend import GpuBackend, gpu_target
 from tests.support.gpu.compiling import needs_nvrtc
 
-ONE = Schedule("product", "f16", "A100", "T(m,2)@block", 100, 4096, 0, 5, 2e-6)
+ONE = CompiledSchedule("product", "f16", "A100", "T(m,2)@block", 100, 4096, 0, 5, 2e-6)
 
 
 # A schedule whose registers are a text.

@@ -6,12 +6,12 @@ import pytest
 
 from bench.command import main
 from bench.studies.networks import models, trained
-from bench.studies.networks.models import Race, differences, head, row, summary
+from bench.studies.networks.models import ModelRace, differences, head, row, summary
 from tests.support.models.onnx_models import residual_network
 
 
 def race(name, ours, **peers):
-    return Race(name, 1, ours, peers, dict.fromkeys(peers, 0.0), {})
+    return ModelRace(name, 1, ours, peers, dict.fromkeys(peers, 0.0), {})
 
 
 def test_the_summary_names_the_models_on_which_a_peer_is_faster():
@@ -27,7 +27,10 @@ def test_the_table_has_a_column_a_peer():
 
 
 def test_differences_are_the_largest_of_each_peer():
-    results = [Race("a", 1, 1.0, {"ort": 1.0}, {"ort": 2e-6}, {}), Race("b", 1, 1.0, {"ort": 1.0}, {"ort": 1e-7}, {})]
+    results = [
+        ModelRace("a", 1, 1.0, {"ort": 1.0}, {"ort": 2e-6}, {}),
+        ModelRace("b", 1, 1.0, {"ort": 1.0}, {"ort": 1e-7}, {}),
+    ]
     assert differences(results).endswith("from ort by 2.0e-06")
     assert differences([race("alone", 1.0)]) == "no outputs were compared"
 
@@ -35,7 +38,10 @@ def test_differences_are_the_largest_of_each_peer():
 def test_each_row_is_printed_once_and_a_run_without_any_peer_fails(tmp_path, capsys, monkeypatch):
     path = tmp_path / "net.onnx"
     path.touch()
-    found = [race("net", 0.002, ort=0.003), Race("net", 1, 0.002, {}, {}, {"ort": "No module named 'onnxruntime'"})]
+    found = [
+        race("net", 0.002, ort=0.003),
+        ModelRace("net", 1, 0.002, {}, {}, {"ort": "No module named 'onnxruntime'"}),
+    ]
     monkeypatch.setattr(models, "_race", lambda *_: found.pop(0))
     assert main(["--models", str(path)]) == 0
     assert capsys.readouterr().out.count("| net | 1 | 2.00 |") == 1

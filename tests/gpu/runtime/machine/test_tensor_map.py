@@ -17,7 +17,7 @@ import gpu.runtime.machine.driver
 from gpu.codegen.copies.tensor_map import Pixels, TensorMap, TensorMapError
 from gpu.codegen.loops.copier import copier
 from gpu.codegen.loops.scheme import emit_scheme
-from gpu.codegen.program import Program
+from gpu.codegen.program import CudaProgram
 from gpu.probes.probe import WORDS, Probe
 from gpu.probes.tma_probes import BARRIER, LOADS
 from gpu.runtime.machine.device import DeviceError
@@ -113,7 +113,7 @@ def test_only_inputs_of_tf32_are_rounded_on_their_way(driver, dtype, kind):
 def test_a_map_of_the_same_memory_is_made_once(driver, monkeypatch):
     device = SimpleNamespace(cuda=on_a_stream())
     monkeypatch.setitem(sys.modules, "cupy", device)
-    program = Program("p", "", 1, 32, 0, 2, maps=(TensorMap(**GOOD | {"name": "once"}),))
+    program = CudaProgram("p", "", 1, 32, 0, 2, maps=(TensorMap(**GOOD | {"name": "once"}),))
     given = []
     loaded = Loaded(program, None, 0, 1, lambda *launch: given.append(launch[2]), None)
     for pointer in (4096, 4096, 8192):
@@ -237,7 +237,7 @@ def test_copies_that_the_device_has_no_memory_for_are_said(monkeypatch, raised, 
     cuda = on_a_stream(memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError))
     cuda.runtime.CUDARuntimeError = RuntimeFault
     monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda, empty=full, zeros=full))
-    program = Program("p", "", 1, 32, 0, 2, semaphores=3, partial_sums=1000)
+    program = CudaProgram("p", "", 1, 32, 0, 2, semaphores=3, partial_sums=1000)
     words = {
         DeviceError: "needs 4000 bytes of the GPU's memory beside its arrays: out of memory",
         RuntimeFault: "illegal",

@@ -23,7 +23,7 @@ from gpu.codegen.pipeline.reading import pipeline_of
 from gpu.model.devices import DEVICES
 from gpu.model.predict import predict, rank
 from gpu.model.space import candidates
-from gpu.twin.launch import Run
+from gpu.twin.launch import TwinRun
 from search.conv import main as conv_command
 from search.evaluator.gpu.backend import gpu_target
 from search.evaluator.gpu.report import reason
@@ -281,7 +281,7 @@ def test_a_scheme_that_a_device_cannot_hold(capsys):
 
 def test_a_wrong_kernel_is_nobodys_choice(monkeypatch, capsys):
     def wrong(source, *inputs, seed=0):
-        return Run(np.full(source.scheme.problem.output.shape, 7, np.float32), 0)
+        return TwinRun(np.full(source.scheme.problem.output.shape, 7, np.float32), 0)
 
     monkeypatch.setattr(search.evaluator.gpu.twin, "run_on_twin", wrong)
     assert matmul_command(["--target", "cuda-twin", "--shape", PRODUCT]) == 1

@@ -16,7 +16,7 @@ from tiling.loops.interpreter import interpret
 from tiling.loops.interpreter.scope import Scope
 from tiling.loops.language import Apply, Choose, For, If, Inside, Instruction, Load, Number, Statement, Store, Value
 from tiling.loops.meaning.histories import Memory
-from tiling.loops.meaning.memory import NUMPY, Array, Fault, complete, undefined
+from tiling.loops.meaning.memory import NUMPY, Fault, LiveArray, complete, undefined
 from tiling.loops.meaning.workers import Race, Workers
 from tiling.loops.rewrite import operands_of, parts_of
 from tiling.loops.walk import walk
@@ -36,14 +36,14 @@ def put(value: Value, at: Index = LANE) -> Store:
     return Store("Y", (at,), value)
 
 
-def arrays() -> dict[str, Array]:
+def arrays() -> dict[str, LiveArray]:
     """X of eight numbers, Z of which the last one has none, and a Y without any."""
     found = {name: complete(name, np.arange(1, LANES + 1, dtype=np.float32)) for name in "XZ"}
     found["Z"].written[-1] = False
     return found | {"Y": undefined("Y", (LANES,), np.float32)}
 
 
-def both_ways(loop: For, made, numbers: dict[str, int]) -> tuple[dict[str, Array], bool]:
+def both_ways(loop: For, made, numbers: dict[str, int]) -> tuple[dict[str, LiveArray], bool]:
     """The arrays after a loop, which are the same bits either way; and whether its lanes ran side by side."""
     scopes = [Scope({}, arrays=made(), numbers=dict(numbers)) for _ in range(2)]
     beside = interpret.side_by_side(loop, scopes[0])
@@ -105,7 +105,7 @@ def test_every_instruction(name):
             given[buffer] = bits.view(dtype) if kind == 0 or dtype == np.uint32 else values.astype(int).astype(dtype)
             given[buffer] = values.astype(dtype) if kind == 2 and dtype == np.float32 else given[buffer]
 
-        def made(given=given) -> dict[str, Array]:
+        def made(given=given) -> dict[str, LiveArray]:
             found = {name: complete(name, row.copy()) for name, row in given.items()}
             of = NUMPY[instruction.dtype] if instruction.dtype else next(iter(given.values()), np.empty(0)).dtype
             return found | {name: undefined(name, (4 * lanes,), of) for name in stored}
