@@ -7,6 +7,7 @@ Read in this order:
     spread_reads     loops around a copy in the order that the first cache can bear
     rows/            loops over the rows of large arrays
     lanes/           loops as lanes, and lanes as vector instructions
+    jam              several points of a loop in one iteration, as the next passes write them
     jam_vectors      several vectors of a sum at once
     pack_columns     arrays in between as products read them
     jam_rows         several rows of a product at once

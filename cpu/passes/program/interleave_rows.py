@@ -20,7 +20,7 @@ from dataclasses import replace
 from math import prod
 
 from cpu.passes.program.bind_tasks import work
-from cpu.passes.program.jam_vectors import Jammed, in_runs, is_known, names_inside, together
+from cpu.passes.program.jam import in_runs, is_known, jammed
 from tiling.loops.conditions import conditions_of
 from tiling.loops.facts.lanes import crosses_lanes
 from tiling.loops.facts.nests import independent
@@ -94,8 +94,7 @@ def _loop(loop: For, ranges: Mapping[str, Range], cached: bool, sums: int) -> Bo
         if len(passes) < 2 or work(replace(loop, stop=loop.start + 1)).within(ranges)[1] > most:
             return None
     row = _with_fewer_sums(loop.body, sums // rows)
-    copies = [Jammed(loop.name, number, 1, names_inside(row)) for number in range(rows)]
-    return in_runs(loop, together(row, copies), row, rows)
+    return in_runs(loop, jammed(loop, rows, row), rows)
 
 
 def _with_fewer_sums(row: Body, most: int) -> Body:

@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from cpu.passes.program.jam_vectors import MOST, Jammed, in_runs, is_known, names_inside, together
+from cpu.passes.program.jam import in_runs, is_known, jammed, names_inside
+from cpu.passes.program.jam_vectors import MOST
 from tiling.loops.buffer import Buffer
 from tiling.loops.conditions import conditions_of
 from tiling.loops.facts.nests import independent, most_trips
@@ -80,12 +81,11 @@ def _loops(loop: For, buffers: Mapping[str, Buffer], rows: int, ranges: Mapping[
     count = min(rows, most_trips(loop, ranges))
     if count < 2:
         return None
-    copies = [Jammed(loop.name, number, 1, own) for number in range(count)]
     left = (loop.stop - loop.start) % count
     if loop.limit is not None or not left.is_constant or left.offset < 2:  # an early end counts in whole runs from 0
-        return in_runs(loop, together(loop.body, copies), loop.body, count)
-    main = replace(loop, stop=loop.stop - left, step=count, body=together(loop.body, copies))
-    rest = replace(loop, start=loop.stop - left, step=left.offset, body=together(loop.body, copies[: left.offset]))
+        return in_runs(loop, jammed(loop, count), count)
+    main = replace(loop, stop=loop.stop - left, step=count, body=jammed(loop, count))
+    rest = replace(loop, start=loop.stop - left, step=left.offset, body=jammed(loop, left.offset))
     return main, rest
 
 

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, count, groupby
 
-from cpu.passes.program.jam_vectors import Jammed, names_inside, together
+from cpu.passes.program.jam import jammed
 from cpu.passes.program.lanes.instructions import spread
 from microkernels.tile.instructions import instructions_of
 from microkernels.tile.isa_row import Isa
@@ -93,9 +93,7 @@ class _Keeping:
             if not isinstance(statement, For) or not _is_over_taps(statement, names):
                 found.append(with_blocks(statement, lambda block: self.written_out(block, names)))
                 continue
-            own = names_inside(statement.body)
-            copies = [Jammed(statement.name, number, statement.step, own) for number in range(_trips(statement))]
-            taps = substituted(together(statement.body, copies), {statement.name: statement.start})
+            taps = substituted(jammed(statement, _trips(statement)), {statement.name: statement.start})
             numbers = count()  # of the taps, so that no two have one name
             runs = [(name, list(run)) for name, run in groupby(taps, _maximum)]
             tested = (self.tested(name, run, numbers) if name in names else run for name, run in runs)

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import lcm
 
-from cpu.passes.program.jam_vectors import Jammed, in_runs, names_inside, together
+from cpu.passes.program.jam import in_runs, jammed
 from cpu.passes.program.rows.long_rows import large_arrays, long_rows
 from tiling.loops.buffer import Buffer
 from tiling.loops.index import Index, variable
@@ -90,6 +90,5 @@ def _by_lines(loop: For, lines: Sequence[_Lines]) -> Body:
     Vectors of such a loop depend on each other by sums alone, which keep their order.
     """
     step = lcm(loop.step, *(apart for each in lines for apart in each.apart))
-    copies = [Jammed(loop.name, number, loop.step, names_inside(loop.body)) for number in range(step // loop.step)]
     prefetches = (prefetch for each in lines for prefetch in each.prefetches(step))
-    return in_runs(loop, (*prefetches, *together(loop.body, copies)), loop.body, step)
+    return in_runs(loop, (*prefetches, *jammed(loop, step // loop.step)), step)

@@ -33,7 +33,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import lcm
 
-from cpu.passes.program.jam_vectors import Jammed, names_inside, together
+from cpu.passes.program.jam import jammed
 from cpu.passes.program.rows.long_rows import large_arrays, long_rows
 from tiling.loops.buffer import Buffer
 from tiling.loops.facts.nests import independent
@@ -97,8 +97,7 @@ def _skewed(
 
 def _wide(loop: For, step: int) -> Body:
     """The body of a loop over vectors for all vectors of a longer step."""
-    copies = [Jammed(loop.name, number, loop.step, names_inside(loop.body)) for number in range(step // loop.step)]
-    return together(loop.body, copies)
+    return jammed(loop, step // loop.step)
 
 
 def _can_wait(rows: For, at: int, end: int, buffers: Mapping[str, Buffer]) -> bool:
