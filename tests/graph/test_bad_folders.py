@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 
 from cpu.runtime.compiler.toolchain import ToolchainError, find_compiler
 from graph import ModelError, compile_model, load_model
+from microkernels.tile.isa import ISAS
 from tests.support.models.onnx_models import model
 from tests.support.models.small_models import UNREAD, WEIGHT, X, relu, tiny_model, with_weight
 from tilewright_entry import TilewrightWarning
@@ -23,10 +24,13 @@ def tiny():
     return tiny_model()
 
 
+def weighty():
+    return compile_model(model([node("Add", ["x", "k"], ["y"], "a")], {"x": [2, 3]}, ["y"], {"k": X}), name="tiny")
+
+
 @pytest.mark.parametrize("file", ["tiny.so", "tiny.bin", "tiny.c", "model.json", "Makefile"])
 def test_a_folder_without_a_file_is_one_sentence(tiny, tmp_path, file):
-    weighty = compile_model(model([node("Add", ["x", "k"], ["y"], "a")], {"x": [2, 3]}, ["y"], {"k": X}), name="tiny")
-    weighty.save(tmp_path)
+    weighty().save(tmp_path)
     (tmp_path / file).unlink()
     with pytest.raises(ModelError, match="holds no saved model"):
         load_model(tmp_path)
@@ -91,6 +95,28 @@ def test_make_builds_a_model_again_where_flags_change(tiny, tmp_path):
     for flags, compiled in (("-O1", texts), ("-O1", 0), ("-O1 -DTEXT='\"x\"'", texts)):
         ended = subprocess.run(["make", f"CFLAGS={flags}"], cwd=tmp_path, check=True, capture_output=True, text=True)
         assert [ended.stdout.count(word) for word in ("compile", "link")] == [compiled, 2 if compiled else 0]
+
+
+@pytest.mark.slow
+def test_the_example_finds_its_weights_from_anywhere_or_says_where_it_sought_them(tmp_path, monkeypatch):
+    # Portable C has no header of intrinsics, which takes longer to compile than all else.
+    monkeypatch.setattr("search.evaluator.cpu.target.best_isa", lambda *_: ISAS["portable"])
+    folder = tmp_path / "saved"
+    weighty().save(folder)
+    subprocess.run(["make", "-s"], cwd=folder, check=True, capture_output=True)
+
+    def ran(*words: str) -> str:
+        ended = subprocess.run(["saved/example", *words], cwd=tmp_path, capture_output=True, text=True)
+        return ended.stdout if ended.returncode == 0 else ended.stderr
+
+    assert "checksum" in ran() and ran() == ran("saved/tiny.bin")
+    usage = "usage: saved/example [FILE], where FILE holds the weights, such as tiny.bin\n"
+    assert ran("7") == f"the weights cannot be read from 7: No such file or directory\n{usage}"
+    size = (folder / "tiny.bin").stat().st_size
+    (folder / "tiny.bin").write_bytes(b"short")
+    assert ran() == f"saved/tiny.bin has 5 bytes, and the weights of tiny have {size}\n"
+    (folder / "tiny.bin").unlink()
+    assert ran().startswith("the weights cannot be read from saved/tiny.bin: No such file or directory\n")
 
 
 def test_a_folder_that_cannot_be_written_stays_as_it_was(tiny, tmp_path, monkeypatch):
