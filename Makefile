@@ -60,7 +60,7 @@ test test-fast exhaustive soak: export PYTHONDONTWRITEBYTECODE =
 # A process that a test crashes is not started again: pytest-xdist would then wait for ever at the end.
 SIDE_BY_SIDE = -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-test: setup ## run the tests, files side by side
+test: setup ## run the tests, of some a sample of the cases, files side by side
 	$(VENV_PYTHON) -m pytest $(SIDE_BY_SIDE) --sample $(PYTEST_FLAGS)
 
 exhaustive: setup ## run every case of the tests of which `make test` runs a sample
