@@ -5,7 +5,9 @@ from __future__ import annotations
 from tilewright_entry import run
 
 SHAPE_HELP = (
-    "m=128,n=3072,k=768: a (m,k) times b (k,n), all row-major; also batch=8, and trans_a=1, trans_b=1 for (k,m), (n,k)"
+    "gpt2:QKV (a suite's layer) or m=128,n=3072,k=768: a (m,k) times b (k,n), all row-major; also batch=8, trans_a=1, "
+    "trans_b=1 for (k,m), (n,k), order_a=mlk and the like (the order of the axes, l is the batch), dtype=bf16, out=f32 "
+    "(the dtype of the product), and at the end epilogue=relu(y + b)"
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import pydoc
+import re
 import signal
 import subprocess
 import sys
@@ -15,9 +16,11 @@ import pytest
 
 import graph
 import search
+from search import conv, matmul
 from search.evaluator.gpu.cuda import _digest
 from tilewright_entry import LIBRARIES, OURS, importing
 from tilewright_entry import _formatted as formatted
+from tiling.text.pairs import DTYPE_KEYS, KEYS, MATMUL_KEYS, VOLUME_KEYS
 
 ROOT = Path(__file__).parents[2]
 # What README and docstrings say may be raised.
@@ -231,3 +234,13 @@ def test_the_installed_command_does_not_look_into_the_current_folder(name, tmp_p
     command.write_text("import sys\nfrom search.console import main\nsys.exit(main())\n")
     ended = run(tmp_path, str(command), "conv", "--shape", "c=0,h=4,w=4,k=4,r=1,s=1")
     assert ended.returncode == 2 and "c=0 must be at least 1" in ended.stderr, ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("help_", "keys"), [(conv.SHAPE_HELP, (*KEYS, *VOLUME_KEYS)), (matmul.SHAPE_HELP, (*MATMUL_KEYS, *DTYPE_KEYS))]
+)
+def test_the_help_of_shapes_has_their_keys(help_, keys):
+    """Those of one axis or side have the word that they begin with."""
+    words = set(re.findall(r"[a-z_]+", help_)) | {"padding", "order"}  # pad, and order_a
+    missing = {key for key in (*keys, "epilogue") if key not in words and key.partition("_")[0] not in words}
+    assert not missing and {"dtype", "out", "epilogue"} <= words
