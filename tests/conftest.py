@@ -39,7 +39,6 @@ pytest_plugins = [
     "tests.support.gpu.lasting_cache",
     "tests.support.gpu.no_device",
     "tests.support.running.emulated",
-    "tests.support.running.kept_workers",
 ]
 
 SOAK = Path(__file__).parent / "soak"

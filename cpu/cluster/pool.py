@@ -16,8 +16,9 @@ from typing import Any
 
 from cpu.cluster import member
 from cpu.cluster.address import ClusterError, checked
+from cpu.runtime.processes.forked import KILLED
 from cpu.runtime.processes.pool import Outcomes, Task
-from cpu.runtime.processes.worker import KILLED, CandidateError, OutOfMemory, WorkerError
+from cpu.runtime.processes.worker import CandidateError, OutOfMemory, WorkerError
 
 INSTALL = "pip install 'tilewright[cluster]'"
 CONNECT_SECONDS = 20.0

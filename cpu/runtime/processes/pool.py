@@ -26,7 +26,7 @@ Outcomes = Generator[tuple[Task, Any | CandidateError], None, None]
 
 
 class Pool:
-    """``jobs`` workers that run tasks at once. Their children live until `close`: each takes most of a second to start.
+    """``jobs`` workers that run tasks at once. Their children live until `close`, and keep what they have loaded.
 
     ``options`` are Worker's.
     """

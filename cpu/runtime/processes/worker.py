@@ -10,8 +10,6 @@ import contextlib
 import json
 import os
 import select
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -19,6 +17,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from cpu.runtime.processes.forked import KILLED, Unstarted, fork, how_it_ended
 from cpu.runtime.processes.worker_child import checked_name
 
 PACKAGES = ("cpu", "microkernels", "search")
@@ -26,7 +25,6 @@ PACKAGES = ("cpu", "microkernels", "search")
 # A reason that begins with one of the first two, or contains the third, may be the machine's fault: it was slow for a
 # moment, or memory ran out and Linux killed a worker or its compiler.
 NO_ANSWER = "no answer within"
-KILLED = "killed with SIGKILL"
 COMPILER_KILLED = "the compiler was ended by SIGKILL"
 _START_SECONDS = 60.0
 
@@ -84,7 +82,7 @@ class Worker:
         is not that of a public function in ``packages``, and TypeError for arguments that are not JSON. Raises
         WorkerError if no child can be started or this worker is closed.
         """
-        checked_name(function, self._packages)
+        module, _ = checked_name(function, self._packages)
         request = json.dumps({"function": function, "arguments": arguments})
         with self._lock:
             if self._closed:
@@ -92,7 +90,7 @@ class Worker:
             if self._child is not None and self._child.process.poll() is not None:
                 self._discard()  # it died while idle
             if self._child is None:
-                self._child = _Child(self._memory_bytes, self._env, self._packages)
+                self._child = _Child(self._memory_bytes, self._env, self._packages, module)
             try:
                 if self._closed:  # closed while the child started, so close() found none to kill
                     raise CandidateError("its worker was closed")
@@ -114,7 +112,7 @@ class Worker:
         self._closed = True
         child = self._child
         if child is not None:
-            child.kill()
+            child.process.kill()
         with self._lock:
             self._discard()
 
@@ -133,43 +131,29 @@ class Worker:
 class _Child:
     """A started child process, its two pipes, and the file that it prints into."""
 
-    def __init__(self, memory_bytes: int, env: Mapping[str, str], packages: tuple[str, ...]) -> None:
+    def __init__(self, memory_bytes: int, env: Mapping[str, str], packages: tuple[str, ...], module: str) -> None:
+        environment = {**os.environ, **env, **_python_path()}
+        configuration = {"environment": environment, "memory_bytes": memory_bytes, "packages": packages}
         with contextlib.ExitStack() as undo:
             try:
                 # The child appends to this file. We empty it before each call.
                 self._printed = undo.enter_context(tempfile.TemporaryFile("ab+"))
                 requests, self._requests = _pipe(undo)
                 self._answers, answers = _pipe(undo)
+                try:
+                    descriptors = (requests, answers, self._printed.fileno())
+                    self.process = fork(module, descriptors, environment, _START_SECONDS)
+                except TimeoutError as error:
+                    raise WorkerError(f"the worker process did not start: {NO_ANSWER} {_START_SECONDS:g} s") from error
+                except Unstarted as error:
+                    raise WorkerError(f"the worker process did not start: {error}") from None
             except OSError as error:
                 raise WorkerError(f"no worker process could be started: {error}") from error
             undo.pop_all()
-        # Linux sends the signal for a parent's death when the *thread* that started the child ends. Only the main
-        # thread ends with the process.
-        die_with_starter = threading.current_thread() is threading.main_thread()
-        configuration = {
-            "requests": requests,
-            "answers": answers,
-            "memory_bytes": memory_bytes,
-            "packages": packages,
-            "parent": os.getpid() if die_with_starter else None,
-        }
+        os.close(requests)
+        os.close(answers)
         try:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "cpu.runtime.processes.worker_child", json.dumps(configuration)],
-                env={**os.environ, **env, **_python_path()},
-                stdin=subprocess.DEVNULL,
-                stdout=self._printed,
-                stderr=self._printed,
-                pass_fds=(requests, answers),
-                start_new_session=True,
-            )
-        except OSError as error:
-            self._close_files()
-            raise WorkerError(f"no worker process could be started: {error}") from error
-        finally:
-            os.close(requests)
-            os.close(answers)
-        try:
+            self._send(json.dumps(configuration))
             self._receive(_START_SECONDS)
         except CandidateError as error:
             self.end()
@@ -181,23 +165,21 @@ class _Child:
     def exchange(self, request: str, seconds: float) -> dict[str, Any]:
         """Sends a request and waits for the answer. Raises CandidateError: then the child is of no more use."""
         os.ftruncate(self._printed.fileno(), 0)
-        unsent = memoryview(request.encode() + b"\n")
-        with contextlib.suppress(BrokenPipeError):  # the child just died: `_receive` finds out how
-            while unsent:
-                unsent = unsent[os.write(self._requests, unsent) :]
+        self._send(request)
         return self._receive(seconds)
-
-    def kill(self) -> None:
-        """Kills the child and everything that it started. Does nothing after `end`."""
-        if self.process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
 
     def end(self) -> None:
         """Kills the child, waits for it, and closes every file."""
-        self.kill()
-        self.process.wait()
-        self._close_files()
+        self.process.end()
+        os.close(self._requests)
+        os.close(self._answers)
+        self._printed.close()
+
+    def _send(self, text: str) -> None:
+        unsent = memoryview(text.encode() + b"\n")
+        with contextlib.suppress(BrokenPipeError):  # the child just died: `_receive` finds out how
+            while unsent:
+                unsent = unsent[os.write(self._requests, unsent) :]
 
     def _receive(self, seconds: float) -> dict[str, Any]:
         deadline = time.monotonic() + seconds
@@ -207,36 +189,16 @@ class _Child:
         while not received.endswith(b"\n"):
             left = deadline - time.monotonic()
             if left <= 0 or not poller.poll(max(1, left * 1000)):
-                self.kill()
+                self.process.kill()
                 raise CandidateError(f"{NO_ANSWER} {seconds:g} s: killed")
             part = os.read(self._answers, 1 << 16)
             if not part:
-                raise CandidateError(self._death())
+                # Its pipe closes after its status is settled, so killing what it started changes nothing.
+                self.process.kill()
+                raise CandidateError(how_it_ended(self.process.wait(), self._printed))
             received += part
         answer: dict[str, Any] = json.loads(received)
         return answer
-
-    def _death(self) -> str:
-        """How the child ended. Its pipe closes after its status is settled, so killing the rest of its group changes
-        nothing.
-        """
-        self.kill()
-        status = self.process.wait()
-        if status == -signal.SIGKILL:
-            how = f"{KILLED}, as the system does when memory runs out"
-        elif status < 0:
-            how = f"crashed with {signal.Signals(-status).name}"
-        else:
-            how = f"ended with status {status} before it answered"
-        self._printed.seek(0)
-        printed = self._printed.read()[-2000:].decode(errors="replace").split("\n")
-        last = next((line.strip() for line in reversed(printed) if line.strip()), "")
-        return f"{how} (it last printed: {last})" if last else how
-
-    def _close_files(self) -> None:
-        os.close(self._requests)
-        os.close(self._answers)
-        self._printed.close()
 
 
 def _pipe(undo: contextlib.ExitStack) -> tuple[int, int]:

@@ -1,24 +1,15 @@
-"""The child's side of `cpu.runtime.processes.worker`.
-
-`python -m cpu.runtime.processes.worker_child CONFIGURATION` answers requests until its pipe closes.
-"""
+"""The child's side of `cpu.runtime.processes.worker`: it answers requests until its pipe closes."""
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import importlib
 import json
 import os
 import re
 import resource
-import select
-import signal
 import sys
-import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from types import ModuleType
-from typing import Any
 
 from cpu.runtime.compiler.cache_folder import CacheError
 from cpu.runtime.compiler.toolchain import CompileError, ToolchainError
@@ -26,7 +17,6 @@ from cpu.runtime.machine.host import MachineError
 from tilewright_entry import importing
 
 _NAME = re.compile(r"([a-z][a-z0-9_]*)(?:\.[a-z][a-z0-9_]*)*:[a-z][a-zA-Z0-9_]*")
-_PR_SET_PDEATHSIG = 1
 
 
 def checked_name(name: str, packages: Iterable[str]) -> tuple[str, str]:
@@ -41,17 +31,16 @@ def checked_name(name: str, packages: Iterable[str]) -> tuple[str, str]:
     return module, function
 
 
-def _serve(configuration: Mapping[str, Any]) -> None:
-    """Answers requests until the parent closes its end of the pipe."""
-    requests, answers = configuration["requests"], configuration["answers"]
+def serve(requests: int, answers: int) -> None:
+    """Answers requests until the parent closes its end of the pipe. The first line says what this worker is."""
     for descriptor in (requests, answers):
         os.set_inheritable(descriptor, False)  # the compilers that we start must not hold the pipes open
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _limit_memory(configuration["memory_bytes"])
-    _be_the_first_to_go()
-    _die_with_parent(requests, configuration["parent"])
     with open(requests, "rb") as incoming, open(answers, "wb") as outgoing:
+        configuration = json.loads(incoming.readline())
+        os.environ.clear()
+        os.environ.update(configuration["environment"])
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _limit_memory(configuration["memory_bytes"])
         answer = json.dumps({"result": "ready"})
         while True:
             outgoing.write(answer.encode() + b"\n")
@@ -95,32 +84,3 @@ def _limit_memory(wanted: int) -> None:
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-
-
-def _be_the_first_to_go() -> None:
-    """If the system still runs out of memory, it should kill this child and not the program that measures."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-        file.write("1000")
-
-
-def _die_with_parent(requests: int, parent: int | None) -> None:
-    """Ends this process when its parent ends."""
-    # Two ways, because neither always works. The signal of Linux interrupts anything, but only works if the parent's
-    # main thread started us. The thread that waits for the pipe to close needs the GIL, which kernels release.
-    if parent is not None:
-        with contextlib.suppress(AttributeError, OSError):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:
-            sys.exit("the parent ended before the worker started")
-    watcher = select.poll()
-    watcher.register(requests, 0)  # reports nothing but the hang-up
-
-    def watch() -> None:
-        watcher.poll()
-        os.killpg(0, signal.SIGKILL)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-if __name__ == "__main__":
-    _serve(json.loads(sys.argv[1]))

@@ -46,10 +46,15 @@ def cluster(workers: int, environment: dict[str, str]):
 
 def noted(*, name: str, log: str, seconds: float) -> str:
     """Takes `seconds`, and notes its beginning and end, with the process that asked for it."""
-    note(log, f"begin {name} {os.getppid()}")
+    note(log, f"begin {name} {asked_by()}")
     time.sleep(seconds)
-    note(log, f"end {name} {os.getppid()}")
+    note(log, f"end {name} {asked_by()}")
     return name
+
+
+def asked_by() -> int:
+    """The process that started the server of which this process is a fork."""
+    return int(Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def note(log: str, line: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -21,6 +22,17 @@ def echo(value: object) -> object:
 
 def process() -> int:
     return os.getpid()
+
+
+def server() -> int:
+    return os.getppid()
+
+
+def inherited() -> dict[str, object]:
+    umask = os.umask(0)
+    os.umask(umask)
+    affinity, files = sorted(os.sched_getaffinity(0)), resource.getrlimit(resource.RLIMIT_NOFILE)
+    return {"folder": os.getcwd(), "umask": umask, "affinity": affinity, "files": list(files), "nice": os.nice(0)}
 
 
 def environment(name: str) -> str | None:

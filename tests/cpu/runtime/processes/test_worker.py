@@ -95,7 +95,7 @@ def test_a_hang_is_killed_with_all_it_started(worker, tmp_path):
 def test_a_child_that_died_idle_is_replaced(worker):
     first = worker.call("tests.support.running.faults:process", timeout=PATIENCE)
     os.kill(first, signal.SIGKILL)
-    os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)  # all its threads, leaving it to be reaped
+    wait_until(lambda: not Path(f"/proc/{first}").exists())
     assert worker.call("tests.support.running.faults:process", timeout=PATIENCE) != first
 
 
@@ -209,9 +209,7 @@ def test_children_die_with_their_parent(tmp_path, starter):
     child = int(stat.rpartition(")")[2].split()[1])
     parent.kill()
     parent.wait()
-    wait_until(lambda: not running(child))
-    if running(grandchild):  # the kernel's signal reaches the child alone
-        os.kill(grandchild, signal.SIGKILL)
+    wait_until(lambda: not running(child) and not running(grandchild))
 
 
 def test_a_pool_yields_every_task():

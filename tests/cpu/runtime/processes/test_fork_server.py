@@ -1,0 +1,218 @@
+"""The server that forks workers: what they share, what they inherit, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from cpu.runtime.processes import worker as workers
+from cpu.runtime.processes.worker import CandidateError, Worker, WorkerError
+
+ROOT = Path(__file__).parents[4]
+PATIENCE = 60.0
+FAULTS = "tests.support.running.faults"
+PACKAGES = ("cpu", "microkernels", "gpu", "search", "graph", "bench")
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.01)
+
+
+def running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def asked(function, worker=None, **options):
+    """The answer of a function of `faults`, by default of a worker of its own."""
+    if worker:
+        return worker.call(f"{FAULTS}:{function}", timeout=PATIENCE)
+    with Worker(packages=("tests",), **options) as made:
+        return made.call(f"{FAULTS}:{function}", timeout=PATIENCE)
+
+
+def test_workers_are_forks_of_one_server():
+    with Worker(packages=("tests",)) as one, Worker(packages=("tests",), env={"FOR_THIS_ONE": "1"}) as other:
+        assert asked("server", one) == asked("server", other) == asked("server") != os.getpid()
+        assert len({asked("process", one), asked("process", other), asked("process")}) == 3
+        assert other.call(f"{FAULTS}:environment", timeout=PATIENCE, name="FOR_THIS_ONE") == "1"
+        assert one.call(f"{FAULTS}:environment", timeout=PATIENCE, name="FOR_THIS_ONE") is None
+
+
+def test_the_environment_is_that_of_the_moment_without_what_was_taken_out(monkeypatch):
+    name = {"name": "OF_THE_PARENT"}
+    for value in ("first", "second", None):
+        monkeypatch.delenv("OF_THE_PARENT", raising=False)
+        if value:
+            monkeypatch.setenv("OF_THE_PARENT", value)
+        with Worker(packages=("tests",)) as worker:
+            assert worker.call(f"{FAULTS}:environment", timeout=PATIENCE, **name) == value
+
+
+@pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "MALLOC_TOP_PAD_", "LD_LIBRARY_PATH", "OPENBLAS_NUM_THREADS"])
+def test_what_libraries_read_while_they_load_is_there_when_the_server_starts(name):
+    with Worker(packages=("tests",), env={name: "3"}) as worker:
+        server = asked("server", worker)
+        assert f"{name}=3".encode() in Path(f"/proc/{server}/environ").read_bytes().split(b"\0")
+    assert server != asked("server")
+
+
+def test_a_worker_inherits_what_the_process_has_changed_since(tmp_path, monkeypatch):
+    before, files = asked("inherited"), resource.getrlimit(resource.RLIMIT_NOFILE)
+    affinity, umask = os.sched_getaffinity(0), os.umask(0o27)
+    monkeypatch.chdir(tmp_path)
+    try:
+        os.sched_setaffinity(0, {min(affinity)})
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files[0] - 1, files[1]))
+        now = asked("inherited")
+    finally:
+        os.umask(umask)
+        os.sched_setaffinity(0, affinity)
+        resource.setrlimit(resource.RLIMIT_NOFILE, files)
+    changed = {"folder": str(tmp_path), "umask": 0o27, "affinity": [min(affinity)], "files": [files[0] - 1, files[1]]}
+    assert now == before | changed
+    monkeypatch.undo()
+    assert asked("inherited") == before
+
+
+def test_a_server_that_is_killed_costs_its_workers_and_no_more():
+    with Worker(packages=("tests",)) as idle, Worker(packages=("tests",)) as busy:
+        server, child = asked("server", idle), asked("process", idle)
+        killer = threading.Timer(0.5, os.kill, (server, signal.SIGKILL))
+        killer.start()
+        with pytest.raises(CandidateError, match=r"^killed with SIGKILL, as the system does"):
+            busy.call(f"{FAULTS}:hang", timeout=PATIENCE)
+        wait_until(lambda: not running(child))
+        assert asked("server", idle) == asked("server", busy) != server
+
+
+def test_a_server_that_ended_between_two_workers_is_replaced():
+    server = asked("server")
+    os.kill(server, signal.SIGTERM)  # not waited for: the next request may still reach it
+    assert asked("server") != server
+
+
+def test_a_server_without_children_ends_after_a_while():
+    program = (
+        "import socket, sys\n"
+        "from cpu.runtime.processes import fork_server\n"
+        "fork_server._IDLE_SECONDS = 0.01\n"
+        "fork_server._Server(socket.socket(fileno=int(sys.argv[1]))).serve()\n"
+    )
+    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        command = [sys.executable, "-c", program, str(theirs.fileno())]
+        subprocess.run(command, cwd=ROOT, pass_fds=[theirs.fileno()], timeout=PATIENCE, check=True)
+
+
+def test_what_a_worker_started_ends_with_it_also_where_nobody_asked(tmp_path):
+    file = tmp_path / "child"
+    with Worker(packages=("tests",)) as worker:
+
+        def hang():
+            with pytest.raises(CandidateError, match="SIGKILL"):
+                worker.call(f"{FAULTS}:hang_with_child", timeout=PATIENCE, file=str(file))
+
+        thread = threading.Thread(target=hang)
+        thread.start()
+        wait_until(file.exists)
+        grandchild = int(file.read_text())
+        child = int(Path(f"/proc/{grandchild}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(child, signal.SIGKILL)
+        wait_until(lambda: not running(grandchild))
+        thread.join()
+
+
+def test_a_full_table_of_processes_is_told(tmp_path, monkeypatch):
+    """The server's own process still fits, its fork does not."""
+    full = tmp_path / "python"
+    full.write_text(
+        f"#!{sys.executable}\n"
+        "import errno, os, runpy, sys\n"
+        "def refuse(): raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))\n"
+        "os.fork = refuse\n"
+        "del sys.argv[:2]\n"
+        "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)\n"
+    )
+    full.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(full))
+    with Worker() as worker, pytest.raises(WorkerError, match=r"could be started: .*temporarily unavailable"):
+        worker.call("cpu.runtime.machine.host:supports", timeout=PATIENCE, flags_needed=[])
+
+
+def test_a_folder_for_temporary_files_that_is_none_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    with Worker() as worker, pytest.raises(WorkerError, match=r"could be started: .*No such file"):
+        worker.call("cpu.runtime.machine.host:supports", timeout=PATIENCE, flags_needed=[])
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "reason"),
+    [
+        ("raise LookupError('not here')", CandidateError, "^LookupError: not here$"),
+        ("raise SystemExit(3)", CandidateError, "^SystemExit: 3$"),
+        ("import ctypes; ctypes.string_at(0)", WorkerError, "did not start: crashed with SIGSEGV"),
+        ("import time; time.sleep(600)", WorkerError, "did not start: no answer within 2 s"),
+    ],
+)
+def test_a_module_that_cannot_be_imported(tmp_path, monkeypatch, line, error, reason):
+    (tmp_path / "faulty").mkdir()
+    (tmp_path / "faulty" / "module.py").write_text(f"{line}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(workers, "_START_SECONDS", 2.0 if "sleep" in line else PATIENCE)
+    with Worker(packages=("faulty",)) as worker, pytest.raises(error, match=reason):
+        worker.call("faulty.module:function", timeout=PATIENCE)
+    assert asked("process") != os.getpid()
+
+
+def test_a_fork_of_the_parent_has_a_server_of_its_own():
+    program = (
+        "import os\n"
+        "from cpu.runtime.processes.worker import Worker\n"
+        "def server():\n"
+        f"    with Worker(packages=('tests',)) as worker: return worker.call('{FAULTS}:server', timeout=60)\n"
+        "first = server()\n"
+        "pid = os.fork()\n"
+        "if pid == 0: os._exit(server() == first)\n"
+        "assert os.waitpid(pid, 0)[1] == 0\n"
+        "print(server() == first, first)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    same, first = done.stdout.split()
+    assert same == "True" and done.stderr == ""
+    assert not running(first), "it ends before the parent does"
+
+
+def functions_of_workers() -> set[str]:
+    """The modules of all functions that our packages ask workers for."""
+    texts = (path.read_text() for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    named = re.compile(rf'"((?:{"|".join(PACKAGES)})[\w.]*):(?!main)\w+"')
+    return {module for text in texts for module in named.findall(text)}
+
+
+def test_a_server_loads_neither_openmp_nor_cuda():
+    """A fork would have OpenMP's threads in name only, and could not use a device that is open."""
+    modules = functions_of_workers()
+    assert {"cpu.kernel.measure", "search.flow.choices", "graph.calls.turns", "bench.run.contest"} <= modules
+    before = asked("server", env={"OMP_NUM_THREADS": "5"})
+    for module in sorted(modules):
+        with Worker(packages=PACKAGES, env={"OMP_NUM_THREADS": "5"}) as worker, pytest.raises(CandidateError):
+            worker.call(f"{module}:there_is_no_such_function", timeout=PATIENCE)
+    assert asked("server", env={"OMP_NUM_THREADS": "5"}) == before
+    libraries = set(re.findall(r"/([^/\n]+\.so[^/\n]*)$", Path(f"/proc/{before}/maps").read_text(), re.M))
+    assert libraries and not {name for name in libraries if re.search(r"omp|cuda|nvrtc", name)}
