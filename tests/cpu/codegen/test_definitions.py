@@ -50,6 +50,16 @@ def test_all_functions_of_vectors_compile():
     assert compiled_object("\n".join([text, *lines]), (*isa.compiler_flags, "-Wno-psabi"))
 
 
+@pytest.mark.parametrize("steps", ["S(y) T(c,4) U(h,λ)", "S(y) U(c,4) U(h,λ)"])
+def test_a_tile_whose_taps_all_lie_on_padding_has_no_pointers_that_nothing_reads(steps):
+    problem = conv2d(c=4, h=12, w=12, k=32, r=1, s=1, stride=2, padding=1)
+    isa = ISAS["portable"]
+    text = emit(parse(problem, f"L(h, 1x1 + 3x2) T(k,8) {steps} U(w,7) V(k,4)"), isa).text
+    assert re.search(r"^static void tile0_\w+\(float \*y\)$", text, re.M)
+    warned = ("-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-Wno-unknown-pragmas", "-Wno-unused-function")
+    assert compiled_object(text, (*isa.compiler_flags, *warned))
+
+
 def test_a_kernel_defines_what_its_statements_need_and_nothing_else():
     biased = fused(matmul(m=6, n=32, k=8), "relu(y + b)")
     scheme = "R(n) T(m,1) S(c) T(k,8) U(m,6) V(n,4)"
