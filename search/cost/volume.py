@@ -138,7 +138,7 @@ class Volumes:
         if isinstance(first, RegisterTile):
             return self._register(first)
         if isinstance(first, Staged):
-            if not first.sums:  # a panel of x counts as x, read in place
+            if not first.holds_sums:  # a panel of x counts as x, read in place
                 return self._walk(first.body)
             # Most candidates differ only in the loops outside S(output), so what is inside is remembered.
             if nodes not in self._bodies:

@@ -1,18 +1,15 @@
 """A problem and its scheme as plain loops over scalars: the first form of every kernel.
 
-    lower_scheme(scheme) -> Kernel
+    T(m,10) S(c) T(k,60) U(m,10) V(n,16)     ->      for m in 0..100 by 10:
+                                                       tile 10mx16n:
+                                                         acc[10, 1, 16] in registers
+                                                         …
 
 The loops follow the scheme: one `For` for each iteration that it names, also those of U and V, and accumulators where
-S(output) stands. Nothing is packed, clipped or vectorised yet. Source of the nest: `tiling.loops.lowering.nest`.
+S(output) stands. Nothing is packed, clipped or vectorised yet. `tiling.loops.lowering.nest` reads the scheme, and
+`tiling.loops.lowering.tile` writes what lies inside S(output).
 """
 
-#     T(m,10) S(c) T(k,60) U(m,10) V(n,16)     ->      for m in 0..100 by 10:
-#                                                        tile 10mx16n:
-#                                                          acc[10, 1, 16] in registers
-#                                                          for m_u in 0..10, unrolled:  …  acc[m_u, 0, lane] = 0
-#                                                          for k in 0..60:  …  acc[…] += X[m + m_u, k] * W[k, lane]
-#                                                          for m_u in 0..10, unrolled:  …  Y[m + m_u, lane] = acc[…]
-#
 # Variables are positions: `h` runs over 0, 14, 28 …, and the loops over h outside it are h_1, h_2 … The loops inside
 # S(output), and the unrolled ones, h_u, count from 0.
 #
@@ -36,14 +33,14 @@ from tiling.problem import Problem
 from tiling.scheme.scheme import Scheme
 
 Visited = Mapping[str, Along]  # by dim, the part of it that one iteration of the loops outside visits
-Summed = Mapping[str, nest.Loop]  # by variable, the loops over summed dims outside S(output)
+OuterSums = Mapping[str, nest.Loop]  # by variable, the loops over summed dims outside S(output)
 
 
 @lru_cache(maxsize=1)  # the loops that pack the weights begin with those of the kernel
 def lower_scheme(scheme: Scheme) -> Kernel:
     """The kernel of a scheme as plain loops. It says what is computed and in which order, for any machine."""
-    everything = {dim: Along(dim, ZERO, scheme.visited(dim)) for dim in scheme.extents}
-    return Kernel(arrays(scheme.problem), _Lowering(scheme).body(nest.nest_of(scheme), everything, {}))
+    whole = {dim: Along(dim, ZERO, scheme.visited(dim)) for dim in scheme.extents}
+    return Kernel(arrays(scheme.problem), _Lowering(scheme).body(nest.nest_of(scheme), whole, {}))
 
 
 @dataclass(frozen=True)
@@ -56,45 +53,48 @@ class _Lowering:
     def problem(self) -> Problem:
         return self.scheme.problem
 
-    def body(self, nodes: tuple[nest.Node, ...], visited: Visited, sums: Summed) -> Body:
+    def body(self, nodes: tuple[nest.Node, ...], visited: Visited, outer_sums: OuterSums) -> Body:
         """The statements of nodes that stand one after the other, as the branches of a λ do."""
         found: list[Statement] = []
         for node in nodes:
-            # Each branch may decide whether it is the first and the last to add to its outputs. All find the same.
-            found += [s for s in self.node(node, visited, sums) if not (isinstance(s, Decide) and s in found)]
+            statements = self.node(node, visited, outer_sums)
+            # The branches of a λ decide alike whether this visit to their outputs is the first or the last.
+            found += [s for s in statements if not (isinstance(s, Decide) and s in found)]
         return tuple(found)
 
-    def node(self, node: nest.Node, visited: Visited, sums: Summed) -> Body:
+    def node(self, node: nest.Node, visited: Visited, outer_sums: OuterSums) -> Body:
         """The statements of one node."""
         match node:
             case nest.Loop():
-                return self.loop(node, visited, sums)
-            case nest.Staged(sums=False):
-                return (staged_part(self.problem, node, visited, self.body(node.body, visited, sums)),)
+                return self.loop(node, visited, outer_sums)
+            case nest.Staged(holds_sums=False):
+                return (staged_part(self.problem, node, visited, self.body(node.body, visited, outer_sums)),)
             case nest.Staged() | nest.RegisterTile():  # S(output), or the end of a scheme that has none
-                return self.tile(node, visited, sums, team=visited)
+                return self.tile(node, visited, outer_sums, covered=visited)
 
-    def loop(self, loop: nest.Loop, visited: Visited, sums: Summed) -> Body:
+    def loop(self, loop: nest.Loop, visited: Visited, outer_sums: OuterSums) -> Body:
         """The loop; only its body where it has a single iteration and no workers."""
         if not loop.written:
             start = visited[loop.dim].start + loop.start
-            return self.body(loop.body, {**visited, loop.dim: Along(loop.dim, start, loop.step)}, sums)
+            return self.body(loop.body, {**visited, loop.dim: Along(loop.dim, start, loop.step)}, outer_sums)
         if all(dim in self.problem.reductions for dim in loop.dim):
-            sums = {**sums, nest.position(loop): loop}
-        return (_for(loop, visited, self.body(loop.body, _inside(loop, visited), sums)),)
+            outer_sums = {**outer_sums, nest.position(loop): loop}
+        return (_for(loop, visited, self.body(loop.body, _inside(loop, visited), outer_sums)),)
 
-    def tile(self, node: nest.Staged | nest.RegisterTile, visited: Visited, sums: Summed, team: Visited) -> Body:
-        """A register tile, with the loops around it whose workers each have one.
+    def tile(
+        self, node: nest.Staged | nest.RegisterTile, visited: Visited, outer_sums: OuterSums, covered: Visited
+    ) -> Body:
+        """A register tile, and around it the loops whose workers each hold one (`tiling.loops.lowering.workers`).
 
-        team: the part of each dim that these workers visit together, for which they stage inputs.
+        covered: the part of each dim that these workers visit together. They stage the inputs of this part.
         """
         loop = with_workers_outside(node, self.problem.reductions)
         if loop is None:
             start = {dim: along.start for dim, along in visited.items()}
-            return TileLowering(self.scheme, start, dict(sums), node, dict(team)).statements()
+            return TileLowering(self.scheme, start, dict(outer_sums), node, dict(covered)).statements()
         (inner,) = loop.body
         assert isinstance(inner, nest.Staged)
-        return (_for(loop, visited, self.tile(inner, _inside(loop, visited), sums, team)),)
+        return (_for(loop, visited, self.tile(inner, _inside(loop, visited), outer_sums, covered)),)
 
 
 def _inside(loop: nest.Loop, visited: Visited) -> Visited:

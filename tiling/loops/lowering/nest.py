@@ -40,12 +40,12 @@ class Loop:
 class Staged:
     """Everything inside works on a copy of the tile of `tensor`, one memory level further in.
 
-    sums: the tensor is the output, so the copy is the accumulators.
+    holds_sums: the tensor is the output, so the copy is the accumulators.
     """
 
     tensor: str
     depth: int
-    sums: bool
+    holds_sums: bool
     body: tuple[Node, ...]
 
 
@@ -70,15 +70,15 @@ def nest_of(scheme: Scheme) -> tuple[Node, ...]:
 
 
 def _nodes(scheme: Scheme, position: int, chosen: dict[str, int]) -> tuple[Node, ...]:
-    """The nodes of the specifiers from `position` on. chosen: the size of the branch of each λ around."""
+    """The nodes of the specifiers from `position` on. chosen: by dim, the size of the L branch that they stand in."""
     if position == len(scheme.specifiers):
         return (_register(scheme, position, chosen),)
     specifier = scheme.specifiers[position]
     if isinstance(specifier, (Unroll, DotGroup, Vector, Matrix)):
         return (_register(scheme, position, chosen),)
     if isinstance(specifier, Stage):
-        sums = specifier.tensor == scheme.problem.output.name
-        return (Staged(specifier.tensor, specifier.depth, sums, _nodes(scheme, position + 1, chosen)),)
+        holds_sums = specifier.tensor == scheme.problem.output.name
+        return (Staged(specifier.tensor, specifier.depth, holds_sums, _nodes(scheme, position + 1, chosen)),)
     if isinstance(specifier, PixelBlock):  # it says what loops count, and is none
         return _nodes(scheme, position + 1, chosen)
     dim = specifier.dim
@@ -168,7 +168,7 @@ def tiles(nodes: tuple[Node, ...], outer: tuple[Loop, ...] = (), shared: int | N
             yield from tiles(node.body, (*outer, node), shared)
             continue
         assert isinstance(node, Staged)  # a CPU's register tiles stand inside S(output)
-        if node.sums:
+        if node.holds_sums:
             yield around(node, outer, shared)
         else:
             yield from tiles(node.body, outer, len(outer))

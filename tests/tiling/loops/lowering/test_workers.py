@@ -12,7 +12,7 @@ PRODUCT = matmul(m=16, n=8, k=6)
 
 def held(text):
     (node,) = nest_of(parse(PRODUCT, text))
-    assert isinstance(node, Staged) and node.sums
+    assert isinstance(node, Staged) and node.holds_sums
     return node
 
 
