@@ -19,7 +19,7 @@ from cpu.codegen.frame.call import CallSignature, call_text
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.frame.operands import operands
 from cpu.codegen.frame.remarks import about_memory, about_operands, about_run, about_strides, preamble
-from cpu.codegen.inside import facts_of, loops_of
+from cpu.codegen.inside import facts_of_scheme, loops_of
 from cpu.codegen.pack import pack_lines
 from cpu.codegen.winograd import frame_fields, packed_floats, winograd_forms_of, winograd_packing_forms_of
 from cpu.passes.forms import packing_forms, product_forms
@@ -122,7 +122,7 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         about_run=about_run(threads, scratch.offset, bool(problem.epilogue_arrays), memory),
         body=casts + inside.body,
         packers=[],
-        pack=pack_lines(scheme, facts_of(scheme, isa, streams, threads)),
+        pack=pack_lines(scheme, facts_of_scheme(scheme, isa, streams, threads)),
     )
     plain = call_text(call, isa)
     own, packed = inside.scratch.own.offset, packed_elements(scheme)
@@ -165,7 +165,7 @@ def forms_of(
         check(scheme.product, isa)
         return winograd_forms_of(scheme, isa, threads)
     check(scheme, isa)
-    facts = facts_of(scheme, isa, stream and may_stream(scheme), threads)
+    facts = facts_of_scheme(scheme, isa, stream and may_stream(scheme), threads)
     return product_forms(facts, copy_of_x(scheme, isa.lanes))
 
 
@@ -178,7 +178,7 @@ def packing_forms_of(
         check(scheme.product, isa)
         return winograd_packing_forms_of(scheme, isa, threads)
     check(scheme, isa)
-    facts = facts_of(scheme, isa, stream and may_stream(scheme), threads)
+    facts = facts_of_scheme(scheme, isa, stream and may_stream(scheme), threads)
     return packing_forms(facts, weight_groups_of(scheme))
 
 

@@ -51,25 +51,37 @@ class PrintedKernel:
     parts: int
 
 
-def facts_of(scheme: Scheme, isa: Isa, stream: bool, threads: int = 1) -> ProductFacts:
-    """What the passes need to know of a kernel."""
-    dots, left = scheme_in_dot_groups(scheme), stored_by(scheme, scheme.problem)
-    zero = bool(left and compares_with_zero(left))
-    prefetches = plan_prefetches(dots, stream)
-    return ProductFacts(dots, scheme.problem, isa, packed_words(scheme), stream, zero, threads, prefetches)
+def facts_of_scheme(scheme: Scheme, isa: Isa, stream: bool, threads: int = 1) -> ProductFacts:
+    """What the passes of a product need to know beside its loops.
+
+    scheme: as users write it. stream: whether its stores bypass the caches. threads: the most that share a call.
+    """
+    in_dot_groups = scheme_in_dot_groups(scheme)
+    epilogue = stored_by(scheme, scheme.problem)
+    return ProductFacts(
+        scheme=in_dot_groups,
+        problem=scheme.problem,
+        isa=isa,
+        packed=packed_words(scheme),
+        stream=stream,
+        zero=epilogue is not None and compares_with_zero(epilogue),
+        threads=threads,
+        prefetches=plan_prefetches(in_dot_groups, stream),
+    )
 
 
 def stored_by(scheme: Scheme, problem: Problem) -> Epilogue | None:
-    """The epilogue that stores apply; all of it where parts of sums are added up, since no part begins with a bias.
+    """The epilogue that stores apply; None where there is none. A bias that sums begin with is no part of it.
 
-    problem: as the tiles see it.
+    Where parts of sums are added up it is all of the epilogue, since no part begins with a bias. problem: as the tiles
+    see it.
     """
     return scheme.problem.epilogue if shared_sum(scheme) else stored(problem)
 
 
 def loops_of(scheme: Scheme, isa: Isa, threads: int, stream: bool) -> PrintedKernel:
     """A kernel written by passes over loops."""
-    facts, copy = facts_of(scheme, isa, stream, threads), copy_of_x(scheme, isa.lanes)
+    facts, copy = facts_of_scheme(scheme, isa, stream, threads), copy_of_x(scheme, isa.lanes)
     *_, (_, kernel) = product_forms(facts, copy)
     problem = facts.scheme.problem
     masks = mask_names(kernel, problem.extents[problem.vector_dim] % isa.lanes, isa.numbers is not None)

@@ -17,7 +17,7 @@ from cpu.codegen.epilogue import compares_with_zero, epilogue_text
 from cpu.codegen.frame.operands import operands
 from cpu.codegen.frame.remarks import about_run
 from cpu.codegen.indices import strides
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.codegen.masks import masks_in
 from cpu.codegen.print import Printer, lines_of
 from cpu.passes.facts import ProductFacts
@@ -160,7 +160,7 @@ def around_facts(winograd: Winograd, isa: Isa, threads: int) -> ProductFacts:
 
 def product_facts(winograd: Winograd, isa: Isa) -> ProductFacts:
     """What passes need to know of one product."""
-    return replace(facts_of(winograd.product, isa, False), prefetches=winograd.prefetches)
+    return replace(facts_of_scheme(winograd.product, isa, False), prefetches=winograd.prefetches)
 
 
 def packed_floats(winograd: Winograd) -> int:

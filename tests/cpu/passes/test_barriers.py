@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cpu.passes.program.bind_tasks as bind_tasks
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.passes.control.place_barriers import place_barriers
 from cpu.passes.control.share_threads import share_threads
 from cpu.passes.forms import product_forms, program_forms
@@ -176,7 +176,7 @@ def test_a_barrier_stands_before_the_names_that_what_was_made_gets():
 def test_parts_of_a_sum_are_added_after_a_barrier(threads):
     problem = fused(conv2d(c=6, h=3, w=2, k=6, r=3, s=1, padding=(1, 0)), "relu(y)")
     scheme = parse(problem, "T(c,3)@core R(h) R(k) S(y) T(r,3) T(c,2) U(w,2) V(k,4)")
-    *_, (_, kernel) = product_forms(facts_of(scheme, PORTABLE, False, threads))
+    *_, (_, kernel) = product_forms(facts_of_scheme(scheme, PORTABLE, False, threads))
     given = {name: array for name, array in ones(kernel).items() if name != "Y"}
     assert np.isfinite(result(kernel, given, threads)).all()
     (changed,) = without_each_barrier(kernel)

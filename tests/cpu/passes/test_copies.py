@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.passes.forms import copy_forms
 from microkernels.tile.isa import EVERY_ISA
 from tests.support.loops.copies import (
@@ -89,7 +89,7 @@ def test_the_channels_of_a_pixel_come_side_by_side(name):
     scheme = parse(problem, text)
     copy = copy_of_x(scheme, EVERY_ISA[isa].lanes)
     numbers = np.random.default_rng(0).integers(0, 9, problem.broadcast.shape)
-    facts = facts_of(scheme, EVERY_ISA[isa], False)
+    facts = facts_of_scheme(scheme, EVERY_ISA[isa], False)
     *_, (_, kernel) = copy_forms(copy.loops, facts)
     kernel = as_a_whole(kernel, facts)
     found = numbers_in(copy.loops, copied(kernel, numbers)).reshape(2, 9, 31, -1)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from cpu.codegen.epilogue import compares_with_zero, epilogue_text
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.codegen.vector_functions import definitions
 from cpu.passes.forms import product_forms
 from cpu.passes.memory.copy_runs import copy_runs
@@ -86,7 +86,7 @@ def test_words_of_groups(row, channels):
     numbers, number = {"bf16": (2, np.uint16), "int8": (4, np.uint8)}[isa.dtype]
     problem = conv2d(c=24, k=24, groups=24 // channels, h=2, w=3, r=1, s=1, dtype=isa.dtype)
     text = f"R(k) R(h) S(y) U(c,{channels // numbers}) U(w,3) D(c,{numbers}) V(k,16)"
-    facts = facts_of(parse(grouped2d(problem), text), isa, False)
+    facts = facts_of_scheme(parse(grouped2d(problem), text), isa, False)
     found = instructions(dict(product_forms(facts))["vectorise"], "words", "words_tail")
     assert [each.name for each in found] == ["words", "words_tail"]
     size = facts.scheme.problem.extents["c"]
@@ -117,7 +117,7 @@ def test_epilogues(row, text):
     """Bit by bit where nothing is rounded differently, else to a few units in the last place."""
     isa, rng = isa_named(row), np.random.default_rng(3)
     problem = fused(matmul(m=2, n=32, k=2), text)
-    facts = facts_of(parse(problem, f"R(n) R(m) S(c) R(k) V(n,{isa.lanes})"), isa, False)
+    facts = facts_of_scheme(parse(problem, f"R(n) R(m) S(c) R(k) V(n,{isa.lanes})"), isa, False)
     (instruction,) = instructions(dict(product_forms(facts))["vectorise"], "epilogue")
     given = ["y", *(name for name in ("e_b", "e_z") if f"{{{name}}}" in instruction.text)]
     given += ["zero"] * compares_with_zero(problem.epilogue)

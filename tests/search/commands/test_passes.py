@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.passes.order import PACK_WEIGHTS, PRODUCT
 from cpu.runtime.machine.host import host
 from microkernels.tile.isa import EVERY_ISA, ISAS
@@ -24,7 +24,7 @@ from tiling.text.notation import parse
 
 GIVEN = ["--shape", SHAPE, "--scheme", SCHEME, "--isa", "portable", "--show-passes"]
 COMMAND = [sys.executable, "-m", "search.conv", *GIVEN]
-FACTS = facts_of(parse(PROBLEM, SCHEME), ISAS["portable"], False)
+FACTS = facts_of_scheme(parse(PROBLEM, SCHEME), ISAS["portable"], False)
 FULL = Path("/dev/full")
 
 

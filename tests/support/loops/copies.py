@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cpu.codegen.arrays import stored
 from cpu.codegen.check import check
 from cpu.codegen.emit import forms_of
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.passes.facts import ProductFacts
 from cpu.passes.forms import INPUT, copy_forms
 from cpu.passes.order import PACK_WEIGHTS, PRODUCT
@@ -74,12 +74,12 @@ def check_passes(seed: int) -> None:
     x, _ = copy.loops.arrays
     numbers = np.random.default_rng(seed).integers(0, 5, x.shape)
     wanted, before = copied(copy.loops, numbers), copy.loops
-    for name, kernel in copy_forms(copy.loops, facts_of(scheme, isa, False)):
+    for name, kernel in copy_forms(copy.loops, facts_of_scheme(scheme, isa, False)):
         if not same_meaning(kernel, before):
             found = copied(kernel, numbers)
             np.testing.assert_array_equal(found, wanted, err_msg=f"{name}: {scheme.problem} {scheme.text} {isa.name}")
         before = kernel
-    shared = as_a_whole(before, facts_of(scheme, isa, False, 2))
+    shared = as_a_whole(before, facts_of_scheme(scheme, isa, False, 2))
     for threads in (1, 2, 3):
         found = copied(shared, numbers, threads)
         np.testing.assert_array_equal(found, wanted, err_msg=f"{threads} threads: {scheme.problem} {scheme.text}")

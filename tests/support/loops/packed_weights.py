@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.passes.forms import packing_forms
 from cpu.passes.order import PACK_WEIGHTS
 from microkernels.tile.isa import EVERY_ISA
@@ -62,7 +62,7 @@ def forms_that_pack(scheme: Scheme) -> list[tuple[str, Kernel]]:
     """The loops that pack the weights of a scheme, after each pass."""
     rows = (isa for isa in EVERY_ISA.values() if (isa.dtype, isa.lanes) == (scheme.problem.dtype, scheme.lanes))
     isa = next(isa for isa in rows if bool(isa.matrix) == uses_matrix_instructions(scheme))
-    return list(packing_forms(facts_of(scheme, isa, False), weight_groups_of(scheme)))
+    return list(packing_forms(facts_of_scheme(scheme, isa, False), weight_groups_of(scheme)))
 
 
 def pack_loops(scheme: Scheme) -> Kernel:

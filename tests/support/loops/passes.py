@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.passes.forms import product_forms
 from microkernels.tile.isa import ISAS
 from tests.support.loops.loops import Arrays, result, statements
@@ -42,7 +42,7 @@ def _meanings(kernel: Kernel) -> list[tuple[Body, str]]:
 def forms_by_name(problem: Problem, text: str, isa: str = "portable", stream: bool = False) -> dict[str, Kernel]:
     """The loops of a scheme by pass. {v} in the text: the lanes."""
     row = ISAS[isa]
-    return dict(product_forms(facts_of(parse(problem, text.format(v=row.lanes)), row, stream)))
+    return dict(product_forms(facts_of_scheme(parse(problem, text.format(v=row.lanes)), row, stream)))
 
 
 SAME = conv2d(c=2, h=4, w=6, k=8, r=3, s=3, padding=1)

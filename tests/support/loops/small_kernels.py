@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.passes.forms import product_forms
 from microkernels.tile.isa import EVERY_ISA, ISAS, Isa
 from tests.support.kernels import random_cases
@@ -58,7 +58,7 @@ class Small:
 
     def forms(self, threads: int = 1) -> list[tuple[str, Kernel]]:
         """Its loops after each pass."""
-        return list(product_forms(facts_of(self.given, self.isa, self.stream, threads)))
+        return list(product_forms(facts_of_scheme(self.given, self.isa, self.stream, threads)))
 
     def strips(self, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Where strips are copied: x, and all of its points, which the plain loops read. None elsewhere."""

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.passes.control.bound_pixels import LINE, bound_pixels
 from cpu.passes.forms import product_forms
 from microkernels.tile.isa import EVERY_ISA
@@ -33,7 +33,7 @@ IMAGE = dict(c=2, h=3, w=3, k=5, r=3, s=3, padding=1, dtype="bf16", output_dtype
 def stages_of(text: str, **more):
     """The problem in dot groups, and the kernel after each pass."""
     dots = scheme_in_dot_groups(parse(conv2d(**IMAGE | more), f"{text} D(c,4) V(k,16)"))
-    return dots.problem, dict(product_forms(facts_of(dots, EVERY_ISA["amxbf16"], False)))
+    return dots.problem, dict(product_forms(facts_of_scheme(dots, EVERY_ISA["amxbf16"], False)))
 
 
 def check(problem, found: dict[str, Kernel], name: str) -> None:
@@ -128,7 +128,7 @@ def test_what_is_prefetched_every_so_many_taps_is_no_point():
         parse(conv2d(**IMAGE | image), "T(hw,5) L(hw, 1x1 + 1x1) S(y) R(r) U(hw,λ) D(c,6) V(k,16)")
     )
     with patch.multiple("tiling.loops.lowering.prefetch.limits", **FAR):
-        found = dict(product_forms(facts_of(dots, EVERY_ISA["amxbf16"], False)))
+        found = dict(product_forms(facts_of_scheme(dots, EVERY_ISA["amxbf16"], False)))
     assert "r % 2" in {str(test.index) for test in conditions(found["prefetch"])}
     points = [s.index for s in statements(found[NAME]) if isinstance(s, Define)]
     assert [str(point) for point in points] == ["w", "w + 1"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cpu.passes.program.bind_tasks as bind_tasks
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.passes.control.place_barriers import place_barriers
 from cpu.passes.control.share_threads import share_threads
 from cpu.passes.forms import product_forms, program_forms
@@ -94,7 +94,7 @@ def test_buffers_of_all_threads_lie_before_those_of_each():
 def test_a_panel_of_every_thread():
     problem = pointwise2d(conv2d(c=6, h=4, w=8, k=16, r=1, s=1, layout="nchw"))
     scheme = parse(problem, "T(k,2)@core T(w,8) S(x) T(k,2) S(y) T(c,6) U(k,4) V(w,4)")
-    kernel = dict(product_forms(facts_of(scheme, ISAS["portable"], False, 2)))[PLACE_BARRIERS]
+    kernel = dict(product_forms(facts_of_scheme(scheme, ISAS["portable"], False, 2)))[PLACE_BARRIERS]
     (panel,) = [s for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.name == "panel"]
     assert panel.at == variable(THREAD) * kernel.scratch.own.offset and kernel.scratch.own.offset >= 4 * 6 * 4
     assert not [s for s in walk(kernel.body) if isinstance(s, Barrier)]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.passes.forms import product_forms
 from cpu.passes.memory.stage_panels import UNPACKED, stage_panels
 from microkernels.tile.isa import ISAS
@@ -37,7 +37,7 @@ def scheme_of(name: str) -> Scheme:
 
 
 def kernels(scheme: Scheme) -> dict[str, Kernel]:
-    return dict(product_forms(facts_of(scheme, ISAS["portable"], False)))
+    return dict(product_forms(facts_of_scheme(scheme, ISAS["portable"], False)))
 
 
 def computed(kernel: Kernel, x: np.ndarray, w: np.ndarray, packs: Kernel | None = None) -> np.ndarray:

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.passes.forms import product_forms
 from microkernels.tile.isa import EVERY_ISA
 from tests.exactness import FAR
@@ -38,7 +38,7 @@ def stages_of(text: str = TEXT, **more):
     """The problem in dot groups, and the kernel after each pass."""
     scheme = scheme_of(text, **more)
     dots = scheme_in_dot_groups(scheme)
-    return dots.problem, dict(product_forms(facts_of(scheme, EVERY_ISA["amxbf16"], False)))
+    return dots.problem, dict(product_forms(facts_of_scheme(scheme, EVERY_ISA["amxbf16"], False)))
 
 
 def computed(problem, found, kernel, text: str = TEXT):

@@ -7,7 +7,7 @@ import pytest
 
 from cpu.codegen.arrays import stored
 from cpu.codegen.emit import emit
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.kernel.callable import build
 from cpu.passes.forms import product_forms
 from cpu.passes.memory.store_lines import store_lines
@@ -66,7 +66,7 @@ def kernel_stages(case, stream=False):
     scheme = parse(fused(problem, epilogue), text)
     isa = isa_named(ISA[problem.dtype])
     dots = scheme_in_dot_groups(scheme)
-    return scheme, isa, list(product_forms(facts_of(dots, isa, stream)))
+    return scheme, isa, list(product_forms(facts_of_scheme(dots, isa, stream)))
 
 
 def words_of(problem, x, w):

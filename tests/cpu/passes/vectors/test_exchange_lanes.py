@@ -7,7 +7,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.passes.forms import product_forms
 from cpu.passes.vectors.exchange_lanes import exchange_of
 from cpu.reference.oracle import reference
@@ -127,7 +127,7 @@ def test_weights_lie_in_the_order_in_which_lanes_meet_channels():
 
 def test_the_pass_is_what_makes_loads_of_channels_right():
     """Without it all lanes of a group read one channel: a vector from there on is another, and ends beyond x."""
-    x, facts = inputs(FOURS), facts_of(parse(FOURS, text_of(FOURS).format(v=4)), ISAS["portable"], False)
+    x, facts = inputs(FOURS), facts_of_scheme(parse(FOURS, text_of(FOURS).format(v=4)), ISAS["portable"], False)
 
     def computed():
         forms = dict(product_forms(facts))
@@ -144,7 +144,7 @@ def test_words_of_narrow_numbers_go_to_the_lanes_of_their_group(size):
     problem = grouped2d(conv2d(c=24, k=24, groups=24 // size, h=2, w=3, r=1, s=1, dtype="bf16", output_dtype="f32"))
     text = f"R(k) R(h) S(y) U(c,{size // 2}) U(w,3) D(c,2) V(k,16)"
     scheme = parse(problem, text)
-    forms = dict(product_forms(facts_of(scheme_in_dot_groups(scheme), isa_named("avx512bf16"), False)))
+    forms = dict(product_forms(facts_of_scheme(scheme_in_dot_groups(scheme), isa_named("avx512bf16"), False)))
     rng = np.random.default_rng(size)
     x, w = (rng.integers(-4, 5, shape).astype(np.float32) for shape in (problem.broadcast.shape, problem.vector.shape))
     words = np.ascontiguousarray(to_bits(np.moveaxis(w, 1, -1), "bf16")).view(np.uint32)  # k, r, s, words of c

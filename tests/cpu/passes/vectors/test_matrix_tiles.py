@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.passes.forms import product_forms
 from cpu.passes.vectors.matrix_tiles import matrix_tiles
 from microkernels.tile.isa import EVERY_ISA
@@ -32,7 +32,7 @@ PADDED = conv2d(c=4, h=3, w=3, k=16, r=3, s=1, padding=(1, 0), dtype="bf16", out
 def by_name(problem: Problem, text: str) -> tuple[Problem, dict[str, Kernel]]:
     """The problem in dot groups, and the kernel after each pass."""
     dots = scheme_in_dot_groups(parse(problem, text))
-    return dots.problem, dict(product_forms(facts_of(dots, ISA, False)))
+    return dots.problem, dict(product_forms(facts_of_scheme(dots, ISA, False)))
 
 
 def of_tiles(kernel: Kernel) -> list[tuple[str, ...]]:

@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from cpu.codegen.inside import facts_of
+from cpu.codegen.inside import facts_of_scheme
 from cpu.passes.forms import product_forms
 from microkernels.tile.isa import EVERY_ISA
 from tests.support.kernels import random_cases
@@ -30,7 +30,7 @@ def size_of(buffer: Buffer) -> int:
 def check(scheme, isa):
     """The kind of the scheme's copy, which must be as large as the loops are that its kernel has."""
     plan, copy = plan_copy(scheme), copy_of_x(scheme, isa.lanes)
-    forms = dict(product_forms(facts_of(scheme, isa, False)))
+    forms = dict(product_forms(facts_of_scheme(scheme, isa, False)))
     strips = [buffer for form in forms.values() for buffer in buffers(form) if buffer.name == STRIP]
     strips = strips if scheme.problem.dtype != "f32" else []  # there it is a panel of an x that is read in place
     if plan is None or plan.kind == STRIPS:
