@@ -70,7 +70,8 @@ def load(path: str | Path) -> CpuKernel:
     try:
         return CpuKernel(scheme, source, library)
     except OSError as error:
-        raise ExportError(f"{files[1]} cannot be loaded: {error}") from error
+        why = str(error).rpartition(": ")[2]  # before it stands the copy that the system was to load
+        raise ExportError(f"{files[1]} cannot be loaded ({why}): save the kernel again") from error
 
 
 def _read(path: Path) -> Record:

@@ -240,6 +240,9 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
             weights = mapped(path / f"{name}.bin") if record["weight_bytes"] else _page_aligned(0)
     except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
         why = f"{Path(error.filename or '').name}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        why += (
+            ": make builds it" if isinstance(error, FileNotFoundError) and str(error.filename).endswith(".so") else ""
+        )
         if isinstance(error, json.JSONDecodeError):
             why = f"{RECORD} is cut short or damaged ({error}): save the model again"
         raise ModelError(f"{folder} holds no saved model: {why}{_instead(folder)}") from None
@@ -256,6 +259,12 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, ModelError):
             raise
+        if isinstance(error, OSError):
+            why = str(error).rpartition(": ")[2]  # before it stands the copy that the system was to load
+            raise ModelError(
+                f"{path} holds a damaged model: {name}.so cannot be loaded ({why}): delete it and run make, or save "
+                "the model again"
+            ) from None
         raise ModelError(f"{path} holds a damaged model: save it again ({error})") from None
 
 

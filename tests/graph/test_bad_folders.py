@@ -88,6 +88,22 @@ def test_a_library_that_make_built_is_the_models_own(tiny, tmp_path):
     assert load_model(tmp_path)(X, UNREAD)[1].tolist() == (-X).tolist()
 
 
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (None, r"holds no saved model: tiny\.so: No such file or directory: make builds it"),
+        (b"x", r"a damaged model: tiny\.so cannot be loaded \(file too short\): delete it and run make, or save"),
+    ],
+)
+def test_a_library_that_is_missing_or_cut_short_is_one_sentence_that_says_what_to_do(tiny, tmp_path, left, said):
+    tiny.save(tmp_path)
+    library = tmp_path / "tiny.so"
+    library.write_bytes(left) if left else library.unlink()
+    with pytest.raises(ModelError, match=said) as caught:
+        load_model(tmp_path)
+    assert "tilewright-" not in str(caught.value)
+
+
 @pytest.mark.slow
 def test_make_builds_a_model_again_where_flags_change(tiny, tmp_path):
     tiny.save(tmp_path)
