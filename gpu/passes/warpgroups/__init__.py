@@ -1,5 +1,14 @@
 """Passes of schemes that end with a matrix instruction of a warpgroup, Hopper's wgmma, and what they share.
 
+After them a launch reads so:
+
+    the tiles of all stages, and mbarriers that say of each stage whether it is full or empty
+    the warps that multiply:                         a warp that copies, beside them:
+      for each tile, for each step:                    for each tile, for each step:
+        wait until the stage is full                     wait until the stage is empty
+        wgmma on it; the stage before is empty           ask the copy engine to fill it
+      leave the sums in boxes, have these stored
+
 Read in this order:
 
     instructions          the instructions of a warpgroup, with their meaning over its lanes

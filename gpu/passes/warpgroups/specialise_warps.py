@@ -77,29 +77,42 @@ def specialise_warps(kernel: Kernel, scheme: Scheme) -> Kernel:
 
 
 def _specialised(launch: Body, depth: int) -> Body:
-    turn = next((s for s in launch if isinstance(s, For) and is_turn(s)), None)
-    body = turn.body if turn else launch
-    (loop,) = (s for s in body if isinstance(s, For) and s.kind == "serial")
+    """The launch in which one warp copies, beside the warps that multiply and store. depth: the stages of the ring."""
+    over_tiles = next((s for s in launch if isinstance(s, For) and is_turn(s)), None)
+    tile = over_tiles.body if over_tiles else launch  # what is done for one tile
+    ring = _ring_of(tile, over_tiles, depth)
+    places = tuple(s for s in tile if isinstance(s, Define))
+    work = _work_on_tile(tile, places, ring)
+    if over_tiles is None:
+        return (*places, *ring.opened(), Beside(ring.warps, work, (ring.copying(()),)))
+    outside = tuple(s for s in launch if isinstance(s, Define))
+    buffers = tuple(s for s in launch if isinstance(s, Alloc) and not _is_opening(s))
+    multiplying = replace(over_tiles, body=(*places, *work))
+    return (*outside, *ring.opened(), *buffers, Beside(ring.warps, (multiplying,), (ring.copying(places),)))
+
+
+def _ring_of(tile: Body, over_tiles: For | None, depth: int) -> _Ring:
+    """The ring through which the steps of a tile go. A block with one tile needs no more stages than steps."""
+    (loop,) = (s for s in tile if isinstance(s, For) and s.kind == "serial")
     (groups,) = (s for s in loop.body if isinstance(s, For) and s.kind == WARPGROUPS_OF_BLOCK)
-    tiles = tuple(s.buffer for s in loop.body if isinstance(s, Alloc) and s.buffer.memory == "shared")
+    buffers = tuple(s.buffer for s in loop.body if isinstance(s, Alloc) and s.buffer.memory == "shared")
     copies = tuple(s for s in walk(loop.body) if isinstance(s, (Arrive, CopyBox)))
     steps = steps_of(loop)
-    ring = _Ring(loop, tiles, depth if turn else min(depth, steps), bool(turn) or depth < steps, groups, copies, turn)
-    places = tuple(s for s in body if isinstance(s, Define))
-    sums = tuple(s for s in body if isinstance(s, Alloc) and s.buffer.memory == "registers")
-    work: list[Statement] = [*sums]
-    for statement in body[max(map(body.index, (*places, *sums))) + 1 :]:
-        if statement is loop:
-            work += ring.multiplying()
+    stages = depth if over_tiles else min(depth, steps)
+    refilled = over_tiles is not None or depth < steps
+    return _Ring(loop, buffers, stages, refilled, groups, copies, over_tiles)
+
+
+def _work_on_tile(tile: Body, places: Body, ring: _Ring) -> Body:
+    """What those who multiply do for a tile: its sums, its steps through the ring, and what follows, the stores."""
+    sums = tuple(s for s in tile if isinstance(s, Alloc) and s.buffer.memory == "registers")
+    found: list[Statement] = [*sums]
+    for statement in tile[max(map(tile.index, (*places, *sums))) + 1 :]:
+        if statement is ring.loop:
+            found += ring.multiplying()
         elif not _is_opening(statement):
-            work.append(statement)
-    warps = WARPS_OF_GROUP * groups.stop.offset
-    if turn is None:
-        return (*places, *ring.opened(), Beside(warps, tuple(work), (ring.copying(()),)))
-    outside = tuple(s for s in launch if isinstance(s, Define))
-    more = tuple(s for s in launch if isinstance(s, Alloc) and not _is_opening(s))
-    multiplying = replace(turn, body=(*places, *work))
-    return (*outside, *ring.opened(), *more, Beside(warps, (multiplying,), (ring.copying(places),)))
+            found.append(statement)
+    return tuple(found)
 
 
 def _is_opening(statement: Statement) -> bool:
@@ -111,19 +124,19 @@ def _is_opening(statement: Statement) -> bool:
 
 @dataclass(frozen=True)
 class _Ring:
-    """The loop over steps, its tiles and the stages of each, what the warpgroups do in a step, and the copies.
+    """The stages that the copying warp fills, and those who multiply empty, one after the other.
 
-    turns: whether stages are filled again, so that they must be empty before. turn: the loop over tiles, if there is
-    one.
+    loop: the one over steps. tiles: what a stage holds. refilled: whether stages are filled again, so that they must be
+    empty before. groups: what the warpgroups do in a step. over_tiles: the loop over tiles, if there is one.
     """
 
     loop: For
     tiles: tuple[Buffer, ...]
     stages: int
-    turns: bool
+    refilled: bool
     groups: For
     copies: Body
-    turn: For | None
+    over_tiles: For | None
 
     @property
     def warps(self) -> int:
@@ -137,28 +150,29 @@ class _Ring:
     @property
     def number(self) -> Index:
         """How many steps have come before this one."""
-        return number_of(self.loop, self.turn is not None)
+        return number_of(self.loop, self.over_tiles is not None)
 
     @property
     def stage(self) -> Index:
+        """The stage of this step."""
         return self.number % self.stages
 
     @property
     def phase(self) -> Index:
         """How often the ring has turned: the phase of a stage in this step."""
-        if self.turn is not None:
+        if self.over_tiles is not None:
             return self.number // self.stages
         return (variable(self.loop.name) - self.loop.start) // (self.loop.step * self.stages)
 
     @property
-    def before(self) -> Index:
+    def stage_before(self) -> Index:
         """The stage of the step before this one."""
-        if self.turn is not None:
+        if self.over_tiles is not None:
             return (self.number + self.stages - 1) % self.stages
         return stage_of(self.loop, self.stages, self.stages - 1)
 
     @property
-    def last(self) -> Index:
+    def last_stage(self) -> Index:
         """The stage of a tile's last step."""
         end = self.number.replaced({self.loop.name: self.loop.stop - self.loop.step})
         return end % self.stages
@@ -166,7 +180,7 @@ class _Ring:
     def opened(self) -> Body:
         """The tiles of all stages, and the mbarriers that say whether they are full or empty."""
         tiles = (replace(tile, shape=(self.stages, *tile.shape), axes=(STAGE, *tile.axes)) for tile in self.tiles)
-        arrivals = {FULL: 1, EMPTY: self.warps} if self.turns else {FULL: 1}
+        arrivals = {FULL: 1, EMPTY: self.warps} if self.refilled else {FULL: 1}
         barriers = tuple(Buffer(name, (self.stages,), (STAGE,), MBARRIER, "shared") for name in arrivals)
         return (*map(Alloc, tiles), *map(Alloc, barriers), open_all(barriers, tuple(arrivals.values())))
 
@@ -179,23 +193,27 @@ class _Ring:
         full = Address(FULL, (self.stage,))
         there = (s for s in self.of_stage(self.copies) if isinstance(s, (Arrive, CopyBox)))
         copies = tuple(replace(copy, barrier=full) for copy in there)
-        empty = (Await(Address(EMPTY, (self.stage,)), self.phase - 1),) if self.turns else ()
+        empty = (Await(Address(EMPTY, (self.stage,)), self.phase - 1),) if self.refilled else ()
         steps: For = replace(self.loop, body=(*empty, *copies))
-        if self.turn:
-            steps = replace(self.turn, body=(*places, steps))
+        if self.over_tiles:
+            steps = replace(self.over_tiles, body=(*places, steps))
         warp = over(WARP, self.warps + 1, (A_WARP.each((steps,), 1),))
         return replace(warp, start=constant(self.warps))
 
     def multiplying(self) -> Body:
-        """The loop over steps as those who multiply see it, and what follows it."""
+        """The loop over steps as those who multiply see it, with what goes before and follows it.
+
+        A step waits for its stage to be full. When its products have begun, those of the step before are done with
+        theirs, which is then empty.
+        """
         loop, groups = self.loop, self.groups
         places, begin, products, pins = parts_of_products(groups)
-        released = Arrive(Address(EMPTY, (self.before,)))
+        emptied = Arrive(Address(EMPTY, (self.stage_before,)))
         later = Inside(variable(loop.name), (loop.start + loop.step).offset, None)
-        release = (do(wait(1)), If((later,), (self.each_warp(released),))) if self.turns else ()
+        release = (do(wait(1)), If((later,), (self.each_warp(emptied),))) if self.refilled else ()
         full = Await(Address(FULL, (self.stage,)), self.phase)
         step = replace(groups, body=(*places, full, *self.of_stage(products), *release))
-        last: Body = (self.each_warp(Arrive(Address(EMPTY, (self.last,)))),) if self.turn else ()
+        last: Body = (self.each_warp(Arrive(Address(EMPTY, (self.last_stage,)))),) if self.over_tiles else ()
         return (
             replace(groups, body=(begin,)),
             replace(loop, body=(step,)),

@@ -32,6 +32,7 @@ CUTLASS, by TMA.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -159,37 +160,52 @@ class _Boxes:
         return tuple(found)
 
     def in_boxes(self, lanes: For, every: bool) -> For:
-        """What the lanes of a warp do with their sums."""
-        loops, inside = _nest(lanes)
-        rows, half, columns, pair = loops
+        """What the lanes of a warp do with their sums, box by box: wait for a buffer, fill it, have it stored."""
+        (rows, half, columns, pair), inside = _nest(lanes)
         store = inside.body[0] if isinstance(inside, If) else inside
         assert isinstance(store, Store) and (half.name, pair.name) == (HALF, PAIR)
         _, buffers, _, width = self.buffer.shape
-        first = {MEMBER: ZERO, half.name: ZERO, pair.name: ZERO}
-        begin = tuple(index.replaced({**first, columns.name: variable(self.name)}) for index in store.at)
         boxes = replace(columns, name=self.name, step=width)
         count = steps_of(boxes) * steps_of(rows)
         of_tile = counted(count, every, buffers)
         turn = buffer_of(number_of_box(boxes, rows), of_tile, self.turn, buffers)
         # The box before may have gone through the same buffer where it was an odd one of another tile.
         pending = 0 if count < of_tile else buffers - 1
-        column = store.at[-1] - store.at[-1].replaced({**first, columns.name: ZERO}) - variable(self.name)
-        here = (variable(WARP), turn, variable(MEMBER) // 4 + variable(HALF) * 8, column)
-        kept: Statement = Store(self.buffer.name, here, store.value)
-        if isinstance(inside, If) and any(load.buffer != ACCUMULATORS for load in loads_of(store)):
-            kept = replace(inside, body=(kept,))
-        of_box = replace(columns, start=variable(self.name), stop=variable(self.name) + width)
-        for loop in (pair, of_box, half):
-            kept = replace(loop, body=(kept,))
-        extents = (*(1 for _ in begin[: len(begin) - 1 - self.joined]), BOX_ROWS, width)
-        source = Address(self.buffer.name, (variable(WARP), turn, ZERO, ZERO))
-        stored = StoreBox(Address(self.output.name, begin), source, extents, self.joined)
+        begin = self.begin(store, {columns.name: variable(self.name)})
         steps = (
             A_WARP.each((WaitStores(pending),), 1),
-            A_WARP.each((kept, do(SHOW))),
-            A_WARP.each((stored,), 1),
+            A_WARP.each((self.filled(lanes, turn), do(SHOW))),
+            A_WARP.each((self.stored(begin, turn),), 1),
         )
         return replace(boxes, body=(replace(rows, body=steps),))
+
+    def begin(self, store: Store, at: Mapping[str, Index]) -> tuple[Index, ...]:
+        """Where the first lane stores its first sum, with these values of other variables."""
+        first = {MEMBER: ZERO, HALF: ZERO, PAIR: ZERO, **at}
+        return tuple(index.replaced(first) for index in store.at)
+
+    def filled(self, lanes: For, turn: Index) -> Statement:
+        """Each lane leaves its sums of a box in the buffer: a word has 2 of them, 8 rows have 4 lanes each."""
+        (_, half, columns, pair), inside = _nest(lanes)
+        store = inside.body[0] if isinstance(inside, If) else inside
+        assert isinstance(store, Store)
+        column = store.at[-1] - self.begin(store, {columns.name: ZERO})[-1] - variable(self.name)
+        here = (variable(WARP), turn, variable(MEMBER) // 4 + variable(HALF) * 8, column)
+        filled: Statement = Store(self.buffer.name, here, store.value)
+        # What lies beyond an edge is not stored, but an epilogue must not read there.
+        if isinstance(inside, If) and any(load.buffer != ACCUMULATORS for load in loads_of(store)):
+            filled = replace(inside, body=(filled,))
+        *_, width = self.buffer.shape
+        of_box = replace(columns, start=variable(self.name), stop=variable(self.name) + width)
+        for loop in (pair, of_box, half):
+            filled = replace(loop, body=(filled,))
+        return filled
+
+    def stored(self, begin: tuple[Index, ...], turn: Index) -> StoreBox:
+        """The copy engine stores a buffer's box to where it begins in the output."""
+        extents = (*(1 for _ in begin[: len(begin) - 1 - self.joined]), *self.buffer.shape[-2:])
+        source = Address(self.buffer.name, (variable(WARP), turn, ZERO, ZERO))
+        return StoreBox(Address(self.output.name, begin), source, extents, self.joined)
 
 
 def _is_storing(statement: Statement) -> bool:
