@@ -107,29 +107,34 @@ class _Vectoriser:
             return (replace(statement, value=self.value(statement.value, test)),)
         if isinstance(statement, Store):
             return (self.store(statement, test),)
-        if not isinstance(statement, If):
-            return (statement,)
-        # A test of the lane becomes a mask once the loops around it are unrolled; any other test stays.
-        on_lane = _on_lane(statement)
-        others = tuple(c for c in statement.conditions if c not in on_lane)
-        if not on_lane:
-            blocks = (statement.body, statement.otherwise)
-            return (If(others, *(tuple(s for inner in block for s in self.of_lanes(inner, test)) for block in blocks)),)
-        (store,) = statement.body
-        (test,) = on_lane
-        # Where other lanes become 0, all of the vector is stored: a masked load has zeros in them.
-        others_too = bool(statement.otherwise)
-        whole, masked = self.store(store, None), self.store(store, test, others_too)
-        # If the last lane is used, all are. The mask is exact once loops are unrolled.
-        every = replace(test, index=test.index + (self.lanes - 1) - Index((("lane", 1),)))
-        chosen: Statement = If((every,), (whole,), (masked,))
-        rest = tuple(s for inner in statement.otherwise for s in self.of_lanes(inner, None))
-        return (If(others, (chosen,), rest),) if others else (chosen,)
+        return self.choice(statement, test) if isinstance(statement, If) else (statement,)
 
-    def store(self, statement: Statement, test: Inside | None, others_too: bool = False) -> Statement:
+    def choice(self, choice: If, test: Inside | None) -> Body:
+        """A choice inside a loop over lanes. A test of the lane becomes a mask of the store behind it; others stay.
+
+        test: only lanes that pass it exist, where the choice itself does not ask for the lane.
+        """
+        on_lane = _on_lane(choice)
+        if not on_lane:
+            blocks = (choice.body, choice.otherwise)
+            body, otherwise = (tuple(s for inner in block for s in self.of_lanes(inner, test)) for block in blocks)
+            return (If(choice.conditions, body, otherwise),)
+        (store,) = choice.body
+        (asked,) = on_lane
+        # Where other lanes become 0, all of the vector is stored: a masked load has zeros in them.
+        zero_others = bool(choice.otherwise)
+        whole, masked = self.store(store, None), self.store(store, asked, zero_others)
+        # If the last lane is used, all are. Unrolling makes this test True or False, and the mask a number.
+        last_lane = replace(asked, index=asked.index + (self.lanes - 1) - Index((("lane", 1),)))
+        stored: Statement = If((last_lane,), (whole,), (masked,))
+        others = tuple(c for c in choice.conditions if c not in on_lane)
+        rest = tuple(s for inner in choice.otherwise for s in self.of_lanes(inner, None))
+        return (If(others, (stored,), rest),) if others else (stored,)
+
+    def store(self, statement: Statement, test: Inside | None, zero_others: bool = False) -> Statement:
         """A store of one element for each lane, as an instruction. test: only lanes that pass it exist.
 
-        others_too: the other elements get 0.
+        zero_others: the elements of other lanes get 0.
         """
         assert isinstance(statement, Store)
         if statement.buffer in self.registers:
@@ -140,7 +145,7 @@ class _Vectoriser:
         if isinstance(value, Apply) and value.function in self.instructions.narrow:
             stores, (value,) = self.instructions.narrow[value.function], value.arguments
         vector = self.output(value, test)
-        if test is None or others_too or statement.buffer in self.copies:
+        if test is None or zero_others or statement.buffer in self.copies:
             return Do(_invoke(stores.store, p=where, v=vector))
         return Do(_invoke(stores.store_tail, p=where, lanes=_mask(test), v=vector))
 
