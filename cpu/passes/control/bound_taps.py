@@ -13,6 +13,7 @@ So nothing is multiplied by padding, and no function is needed for the rows at t
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from tiling.loops.conditions import conditions_of, with_condition
@@ -44,16 +45,16 @@ def _bounded(body: Body) -> Body:
 def _of_tile(tile: Block, bounds: dict[str, Index]) -> Block:
     """The tile with its loops bounded. The bounds are added to `bounds`, by name."""
     own = {loop.name for loop in _loops(tile.body)}
-    counted = [name for name in (loop.name for loop in _loops(tile.body) if loop.kind == "serial")]
+    serial = Counter(loop.name for loop in _loops(tile.body) if loop.kind == "serial")
 
     def change(statement: Statement) -> Statement:
-        """A loop over taps with its bounds, if a test asks for this loop's variable alone of those in the tile."""
-        if not isinstance(statement, For) or statement.kind != "serial" or counted.count(statement.name) > 1:
+        """A loop over taps with its bounds, if a test is the same for all points of the tile but those of this loop."""
+        if not isinstance(statement, For) or statement.kind != "serial" or serial[statement.name] > 1:
             return with_blocks(statement, lambda block: tuple(map(change, block)))
         for condition in dict.fromkeys(conditions_of(statement.body)):
-            alone = own.intersection(condition.index.names()) == {statement.name}
+            same_in_tile = own.intersection(condition.index.names()) == {statement.name}
             of_window = condition.low is not None and condition.index.coefficient(statement.name)
-            if alone and of_window and statement.step == 1:
+            if same_in_tile and of_window and statement.step == 1:
                 begin, end = tap_bounds(statement, condition)
                 begin = _named(f"{statement.name}_begin", begin, bounds)
                 end = _named(f"{statement.name}_end", end, bounds)

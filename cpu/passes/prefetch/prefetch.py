@@ -36,7 +36,7 @@ def prefetch(kernel: Kernel, problem: Problem, plans: tuple[PrefetchPlan, ...]) 
     walker = _Walker(iter(plans), problem, CursorAims(problem, x))
     body, _ = walker.body(kernel.body, 0)
     if any(plan.pieces for plan in plans):
-        body = for_each_worker(body, lambda block: (Cursors(), *block))
+        body = for_each_worker(body, lambda block: (Cursors(), *block))  # each has cursors of its own
     return replace(kernel, body=body)
 
 

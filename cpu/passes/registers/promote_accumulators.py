@@ -30,28 +30,29 @@ def promote_accumulators(kernel: Kernel, buffer: str = ACCUMULATORS) -> Kernel:
 def _promoted(body: Body, buffer: str) -> Body:
     """A function's block with a register for each vector of a buffer."""
     found: list[Statement] = []
-    for statement in _named(body, buffer):
+    for statement in _by_name(body, buffer):
         if isinstance(statement, Alloc):
-            found += [Let(name, None, True) for name in _names(statement.buffer)]
+            found += [Let(name, None, True) for name in _registers_of(statement.buffer)]
         else:
             found.append(statement)
-    return _declared(tuple(found))
+    return _with_first_values(tuple(found))
 
 
-def _names(buffer: Buffer) -> list[str]:
+def _registers_of(buffer: Buffer) -> list[str]:
+    """The register of each vector of a buffer."""
     rows, vectors, _ = buffer.shape
     return [f"{buffer.name}_{row}_{vector}" for row in range(rows) for vector in range(vectors)]
 
 
-def _named(body: Body, buffer: str) -> Body:
+def _by_name(body: Body, buffer: str) -> Body:
     """The block in which the vectors of a buffer go by their names."""
 
     def register(operand: Operand) -> Operand | None:
-        return Register(_name(operand)) if isinstance(operand, Load) and operand.buffer == buffer else None
+        return Register(_register_at(operand)) if isinstance(operand, Load) and operand.buffer == buffer else None
 
     def named(statement: Statement) -> Statement:
         if isinstance(statement, Store) and statement.buffer == buffer:
-            return Set(_name(statement), with_operands(statement.value, register))
+            return Set(_register_at(statement), with_operands(statement.value, register))
         if isinstance(statement, Alloc):
             return statement
         changed = with_blocks(statement, lambda block: tuple(map(named, block)))
@@ -60,13 +61,14 @@ def _named(body: Body, buffer: str) -> Body:
     return tuple(map(named, body))
 
 
-def _name(place: Store | Load) -> str:
+def _register_at(place: Store | Load) -> str:
+    """The register of the vector at a place, such as acc_3_1."""
     row, vector, _ = place.at
     return f"{place.buffer}_{row.offset}_{vector.offset}"
 
 
-def _declared(body: Body) -> Body:
-    """Each declaration of a register joined with the statement that gives its first value."""
+def _with_first_values(body: Body) -> Body:
+    """Each declaration of a register joined with its first value, if these are given in the same order behind them."""
     declared = [s for s in body if isinstance(s, Let) and s.value is None]
     rest = body[len(declared) :]
     first = rest[: len(declared)]

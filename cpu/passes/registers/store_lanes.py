@@ -23,11 +23,12 @@ from tiling.loops.kernel import Function, Kernel
 from tiling.loops.language import Address, Body, Do, Immediate, Instruction, Invoke, Mask, Statement
 from tiling.loops.walk import walk, with_statements
 
-# LARGE: f32 of an array that no cache keeps. PAGE: f32 of a page; the place in it chooses the set of a first cache.
-# LINES: the ways of such a set. More lines of a tile that share a set, and come from memory, are waited for, and two
-# stores for a line make a core wait longer: yolo9000:Y0 in NCHW, 38 MB, 16 rows at one place of 16 pages, takes 1.1 to
-# 1.3 times as long on a Zen 3 (decision 075).
-LARGE, PAGE, LINES = 32 << 18, 1 << 10, 8
+LARGE = 32 << 18  # f32 of an array that no cache keeps
+PAGE = 1 << 10  # f32 of a page: the place in it chooses the set of a first cache
+# The ways of such a set. Where more lines of a tile share a set, and come from memory, they are waited for, and a core
+# waits longer with two stores for a line. yolo9000:Y0 in NCHW, 38 MB, 16 rows at one place of 16 pages, takes 1.1 to
+# 1.3 times as long on a Zen 3 (decision 075). So such tiles keep their masks.
+WAYS = 8
 
 
 def store_lanes(kernel: Kernel, instructions: Instructions) -> Kernel:
@@ -87,4 +88,4 @@ def _crowded(places: list[Address], large: Mapping[str, Buffer]) -> bool:
             steps = zip(place.at, array.strides, strict=True)
             found.add((place.buffer, sum((index * stride for index, stride in steps), ZERO)))
     in_pages = Counter((view, at + (at.offset % PAGE - at.offset)) for view, at in found)
-    return max(in_pages.values(), default=0) > LINES
+    return max(in_pages.values(), default=0) > WAYS
