@@ -16,8 +16,8 @@ from tiling.program.infer import sized
 from tiling.program.read import read
 
 RACES = [
-    study.Race("A", 1, 2e-6, 1e-6, {"torch": 4e-6}, 8000),
-    study.Race("B", 1, 2e-6, 1e-6, {"torch": 1e-6}, 8000),
+    study.ProgramRace("A", 1, 2e-6, 1e-6, {"torch": 4e-6}, 8000),
+    study.ProgramRace("B", 1, 2e-6, 1e-6, {"torch": 1e-6}, 8000),
 ]
 
 
@@ -29,21 +29,21 @@ def test_every_workload_is_a_program(work):
 
 def test_the_page_says_where_pytorch_is_faster():
     page = study.page(
-        [*RACES, study.Race("A", 2, 1e-6, 1e-6, {"torch": 2e-6}, 8000)], "python -m bench.programs", "PyTorch 0"
+        [*RACES, study.ProgramRace("A", 2, 1e-6, 1e-6, {"torch": 2e-6}, 8000)], "python -m bench.programs", "PyTorch 0"
     )
     assert "PyTorch takes 1.00 times as long in the geometric mean, and is faster on 1 of 2: B." in page
     assert "## On 2 threads" in page and "| A | 1.0 | 1.0 | 8.0 | – | – | 2.0 | 2.00 |" in page
 
 
 def test_the_page_has_the_share_of_the_bandwidth_and_the_cost_of_what_is_fused():
-    found = study.Race("A", 1, 2e-6, 1e-6, {"torch": 4e-6}, 8000, least=8.7e-7, bare=9.9e-7)
+    found = study.ProgramRace("A", 1, 2e-6, 1e-6, {"torch": 4e-6}, 8000, least=8.7e-7, bare=9.9e-7)
     page = study.page([found], "python -m bench.programs", "PyTorch 0")
     assert "| A | 2.0 | 1.0 | 8.0 | 87 | 1.010 | 4.0 | 2.00 |" in page
     assert "8.0 GB/s =  87 % of the bandwidth, 1.010 times the bare one" in study.row(found)
 
 
 def test_the_page_has_a_column_for_every_library():
-    both = study.Race("A", 1, 2e-6, 1e-6, {"torch": 4e-6, "ort": 3e-6}, 8000)
+    both = study.ProgramRace("A", 1, 2e-6, 1e-6, {"torch": 4e-6, "ort": 3e-6}, 8000)
     page = study.page([both, RACES[1]], "python -m bench.programs", "PyTorch 0")
     assert "The fastest of PyTorch, ONNX Runtime takes 0.87 times as long" in page
     assert (
@@ -75,7 +75,7 @@ def made_up(monkeypatch):
 
 def test_a_workload_is_timed_in_turns(made_up):
     made_up(2)
-    found = study.Race(**study.turns(number=0, threads=1, peers=["torch"], rounds=2, turn=1e-4))
+    found = study.ProgramRace(**study.turns(number=0, threads=1, peers=["torch"], rounds=2, turn=1e-4))
     assert found.moved == 800 and min(found.ours, found.kernel, found.peers["torch"], found.least) > 0
     assert found.bare == 0
     assert found.missing == {}
@@ -85,7 +85,7 @@ def test_what_is_fused_is_timed_beside_the_bare_kernel(made_up, monkeypatch):
     made_up(2)
     twice = study.WORKLOADS[0]
     monkeypatch.setattr(study, "WORKLOADS", (replace(twice, bare="y[i] = x[i]"),))
-    assert study.Race(**study.turns(number=0, threads=1, peers=["torch"], rounds=1, turn=1e-4)).bare > 0
+    assert study.ProgramRace(**study.turns(number=0, threads=1, peers=["torch"], rounds=1, turn=1e-4)).bare > 0
 
 
 @pytest.mark.parametrize("work", [w for w in WORKLOADS if w.bare], ids=lambda work: work.name)
@@ -101,7 +101,7 @@ def test_a_library_that_fails_is_left_out_with_the_reason(made_up, monkeypatch):
         raise RuntimeError("no such operator")
 
     monkeypatch.setitem(study.PROGRAM_PEERS, "ort", ("ONNX Runtime", "onnxruntime", fails))
-    found = study.Race(**study.turns(number=0, threads=1, peers=["torch", "ort"], rounds=1, turn=1e-4))
+    found = study.ProgramRace(**study.turns(number=0, threads=1, peers=["torch", "ort"], rounds=1, turn=1e-4))
     assert list(found.peers) == ["torch"] and found.missing == {"ort": "RuntimeError: no such operator"}
     with pytest.raises(CandidateError, match="double: no peer computes it"):
         study.turns(number=0, threads=1, peers=["ort"], rounds=1, turn=1e-4)
