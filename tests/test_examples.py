@@ -50,7 +50,7 @@ def test_a_saved_kernel_called_from_threads_of_cpp(tmp_path):
     if not shutil.which("c++"):
         pytest.skip("there is no C++ compiler")
     printed = run("cpp_threads", cwd=tmp_path)
-    assert printed.count("wrote ") == 5 and len(set(re.findall(r"image \d: sum (-?\d+)", printed))) > 1
+    assert printed.count("wrote ") == 7 and len(set(re.findall(r"image \d: sum (-?\d+)", printed))) > 1
     assert (tmp_path / "layer" / "layer.so").exists(), "without a folder it writes where it is run"
 
 

@@ -84,7 +84,10 @@ def test_json_and_files(capsys, tmp_path):
     assert main([*command, "portable"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["outputs"] == {"y": ["f32", 10]} and found["error"]["y"] < 1e-7 and found["bytes"] == 80
-    assert [Path(path).name for path in found["emitted"]] == ["add_one.c", "add_one.h", "add_one.so"]
+    assert [Path(path).name for path in found["emitted"]] == [
+        *(f"add_one.{end}" for end in ("c", "h", "so", "mk")),
+        "Makefile",
+    ]
     x, y = np.arange(10, dtype=np.float32), np.zeros(10, np.float32)
     library = ctypes.CDLL(str(tmp_path / "add_one.so"))
     assert library.add_one(ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data)) == 0
