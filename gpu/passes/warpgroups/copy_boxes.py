@@ -71,45 +71,65 @@ _BARRIER = Address(ARRIVED, (ZERO,))
 
 def copy_boxes(kernel: Kernel, scheme: Scheme) -> Kernel:
     """The kernel with copies of boxes."""
-    buffers = buffers_of(kernel)
     (launch,) = launches(kernel)
-    threads = RowTeam(THREAD, threads_of(launch))
     matrix = scheme.specifiers[-1]
     assert isinstance(matrix, Matrix)
     *_, depth = matrix.factors
-    step_name = free_name(depth, touched(kernel.body))
+    name, several = free_name(depth, touched(kernel.body)), any(map(is_turn, launch.body))
+    filling = _Filling(scheme, depth, name, buffers_of(kernel), RowTeam(THREAD, threads_of(launch)), several)
+    return with_launches(replace(kernel, body=filling.body(kernel.body)), _opened)
 
-    def body(block: Body) -> Body:
+
+def _opened(launch: For) -> For:
+    """The launch, in which one thread opens the mbarrier first."""
+    places = tuple(s for s in launch.body if isinstance(s, Define))
+    rest = tuple(s for s in launch.body if s not in places)
+    barrier = Buffer(ARRIVED, (1,), ("stage",), MBARRIER, "shared")
+    return replace(launch, body=(*places, Alloc(barrier), open_all((barrier,), (1,)), *rest))
+
+
+@dataclass(frozen=True)
+class _Filling:
+    """Has the copy engine fill the tiles of each step.
+
+    depth: the summed dim of a step. name: the variable of a single step. threads: those of a block. several: whether a
+    block takes several tiles, one after the other.
+    """
+
+    scheme: Scheme
+    depth: str
+    name: str
+    buffers: Mapping[str, Buffer]
+    threads: RowTeam
+    several: bool
+
+    def body(self, block: Body) -> Body:
+        """The block, whose loops over steps begin with copies."""
         found: list[Statement] = []
-        for statement in _with_a_loop(block, depth, step_name):
-            serial = isinstance(statement, For) and statement.kind == "serial" and not is_turn(statement)
-            filling = serial and any(map(fills, statement.body))  # type: ignore[union-attr]
-            found.append(step(statement) if filling else with_blocks(statement, body))  # type: ignore[arg-type]
+        for statement in _with_a_loop(block, self.depth, self.name):
+            is_loop = isinstance(statement, For) and statement.kind == "serial" and not is_turn(statement)
+            if is_loop and any(map(fills, statement.body)):  # type: ignore[union-attr]
+                found.append(self.step(statement))  # type: ignore[arg-type]
+            else:
+                found.append(with_blocks(statement, self.body))
         return tuple(found)
 
-    def step(loop: For) -> For:
-        boxes = {box.tile.name: box for s in loop.body if fills(s) for box in (_box(s, buffers, scheme),)}
-        number = number_of(loop, any(map(is_turn, launch.body)))
-        copies: Body = (Arrive(_BARRIER, sum(box.bytes for box in boxes.values())),)
-        copies += tuple(copy for box in boxes.values() for copy in box.copies())
-        found: list[Statement] = []
+    def step(self, loop: For) -> For:
+        """The loop over steps: its tiles, one thread that asks for all boxes, the wait for them, and the work."""
+        filled = [box for s in loop.body if fills(s) for box in (_box(s, self.buffers, self.scheme),)]
+        boxes = {box.tile.name: box for box in filled}
         rest = [s for s in loop.body if not fills(s)]
-        for statement in rest:
-            if isinstance(statement, Alloc) and statement.buffer.name in boxes:
-                found.append(Alloc(boxes[statement.buffer.name].buffer))
-        found += [threads.each(copies, 1), threads.each((Await(_BARRIER, number),))]
-        work: Body = tuple(s for s in rest if not (isinstance(s, Alloc) and s.buffer.name in boxes))
+        made = [s for s in rest if isinstance(s, Alloc) and s.buffer.name in boxes]
+        tiles = [Alloc(boxes[s.buffer.name].buffer) for s in made]
+        asked = Arrive(_BARRIER, sum(box.bytes for box in boxes.values()))
+        copies = tuple(copy for box in boxes.values() for copy in box.copies())
+        arrived = Await(_BARRIER, number_of(loop, self.several))
+        work: Body = tuple(s for s in rest if s not in made)
         for box in boxes.values():
             work = moved(work, {box.tile.name}, box.place)
-        return replace(loop, body=(*found, *work))
-
-    def opened(launch: For) -> For:
-        places = tuple(s for s in launch.body if isinstance(s, Define))
-        rest = tuple(s for s in launch.body if s not in places)
-        made = Buffer(ARRIVED, (1,), ("stage",), MBARRIER, "shared")
-        return replace(launch, body=(*places, Alloc(made), open_all((made,), (1,)), *rest))
-
-    return with_launches(replace(kernel, body=body(kernel.body)), opened)
+        return replace(
+            loop, body=(*tiles, self.threads.each((asked, *copies), 1), self.threads.each((arrived,)), *work)
+        )
 
 
 def _with_a_loop(block: Body, depth: str, name: str) -> Body:
