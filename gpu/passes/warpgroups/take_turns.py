@@ -112,27 +112,31 @@ class _Turns:
         found: list[Statement] = []
         for statement in block:
             if isinstance(statement, For) and statement.kind == WARPGROUPS_OF_BLOCK:
-                found += self.of_one(statement.body)
-                continue
-            if isinstance(statement, For) and statement.name == WARP:
-                first = variable(WARPGROUP) * WARPS_OF_GROUP
-                inside = self.of_one(statement.body)
-                found.append(replace(statement, start=first, stop=first + statement.stop, body=inside))
-                continue
-            if isinstance(statement, Define):  # a warpgroup has all of its tile
+                found += self.of_one(statement.body)  # a loop of one iteration: the one outside counts warpgroups
+            elif isinstance(statement, For) and statement.name == WARP:
+                found.append(self.own_warps(statement))
+            elif isinstance(statement, Define):  # a warpgroup has all of its tile
                 found.append(replace(statement, index=statement.index.replaced({WARPGROUP: ZERO, WARP: ZERO})))
-                continue
-            if isinstance(statement, For) and is_turn(statement):
-                places = tuple(s for s in statement.body if isinstance(s, Define))
-                body = (*places, self.before(), *statement.body[len(places) :])
-                statement = replace(statement, start=variable(WARPGROUP), step=self.count, body=body)
-            inner = with_blocks(statement, self.of_one)
-            if isinstance(statement, Alloc) and statement.buffer.axes[0] == WARP:
-                inner = Alloc(self.of_all(statement.buffer))
-            if isinstance(inner, For) and any(isinstance(s, Await) for s in inner.body) and not is_turn(inner):
-                inner = self.with_end(inner)
-            found.append(inner)
+            elif isinstance(statement, Alloc) and statement.buffer.axes[0] == WARP:
+                found.append(Alloc(self.of_all(statement.buffer)))
+            elif isinstance(statement, For) and is_turn(statement):
+                found.append(self.own_turns(statement))
+            else:
+                inner = with_blocks(statement, self.of_one)
+                awaits = isinstance(inner, For) and any(isinstance(s, Await) for s in inner.body)
+                found.append(self.with_end(inner) if awaits else inner)  # type: ignore[arg-type]
         return tuple(found)
+
+    def own_warps(self, warps: For) -> For:
+        """The loop over warps for those of this warpgroup."""
+        first = variable(WARPGROUP) * WARPS_OF_GROUP
+        return replace(warps, start=first, stop=first + warps.stop, body=self.of_one(warps.body))
+
+    def own_turns(self, turns: For) -> Statement:
+        """The loop over tiles for those of this warpgroup, which waits before each until the turn before is full."""
+        places = tuple(s for s in turns.body if isinstance(s, Define))
+        body = (*places, self.before(), *turns.body[len(places) :])
+        return with_blocks(replace(turns, start=variable(WARPGROUP), step=self.count, body=body), self.of_one)
 
     def before(self) -> Statement:
         """Waits until all stages of the turn before were full."""
