@@ -15,7 +15,7 @@ from typing import Any
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.check import check
 from cpu.codegen.epilogue import pointers
-from cpu.codegen.frame.call import CallSignature, call_text
+from cpu.codegen.frame.call import CallSignature, call_text, meanwhile
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.frame.operands import operands
 from cpu.codegen.frame.remarks import about_memory, about_operands, about_run, about_strides, preamble
@@ -51,7 +51,7 @@ class Source:
 
         void SYMBOL(const float *X, const float *W, float *Y, …)   W packed, all contiguous; … the epilogue's arrays
         void SYMBOL_pack(const float *W, float *packed)            from the problem's own layout, once per weights
-        void SYMBOL_run(…)                                         what a thread of a caller's own does of a call
+        void SYMBOL_run(…), SYMBOL_pack_run(…)                     what a thread of a caller's own does of each
 
     For other dtypes X, W and Y have other C types (`cpu.runtime.numbers`). inside: the text without the first function.
     packed: how many numbers the packed weights have. scratch: bytes that SYMBOL_run needs; None for a saved kernel.
@@ -124,13 +124,14 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         packers=[],
         pack=pack_lines(scheme, facts_of_scheme(scheme, isa, streams, threads)),
     )
-    plain = call_text(call, isa)
+    plain = call_text(call, isa, weights=ELEMENTS[elements_of(problem)[1]].c)
     own, packed = inside.scratch.own.offset, packed_elements(scheme)
     return Source(symbol, text, plain, isa.name, threads, kernels, packed, scratch.offset, own)
 
 
 def _shared(scheme: Scheme | Winograd, problem: Problem, isa: Isa, call: CallSignature) -> dict[str, Any]:
     """The fields of the frame that every kernel has."""
+    types = [ELEMENTS[name].c for name in elements_of(problem)]
     return {
         "symbol": call.symbol,
         "version": VERSION,
@@ -138,7 +139,12 @@ def _shared(scheme: Scheme | Winograd, problem: Problem, isa: Isa, call: CallSig
         "scheme": scheme.text,
         "isa": isa,
         "dtype": ", ".join(dict.fromkeys(elements_of(problem))),
-        "types": [ELEMENTS[name].c for name in elements_of(problem)],
+        "pack_parameters": [
+            f"const {types[1]} *restrict W",
+            f"{types[1]} *restrict packed",
+            *meanwhile(False, call.threads),
+        ],
+        "pack_share": ": the part of thread `thread` of `threads`" * call.has_team,
         "weights": operands(problem)[1].removeprefix("W: "),
         "run_parameters": call.run_parameters,
     }
@@ -212,7 +218,7 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
         microkernels=[describe(kernel, isa) for kernel in kernels],
         **fields,
     )
-    plain = call_text(call, isa)
+    plain = call_text(call, isa, weights=ELEMENTS[elements_of(problem)[1]].c)
     own, packed = memory.own.offset, packed_floats(winograd)
     return Source(symbol, text, plain, isa.name, threads, kernels, packed, scratch.offset, own)
 

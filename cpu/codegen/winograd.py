@@ -51,6 +51,7 @@ _ALGORITHM = """\
 _TASKS = """\
 /* Every worker takes a run of tasks: the parts of a block one after the other, so that V of a block is computed once.
  *     {buffers}. */"""
+_ALONE = ["if (thread > 0) return; /* the first thread packs all */"]
 # What the buffers in a call's scratch memory hold.
 _BUFFERS = {
     "V": "V of a block, point after point, the tiles of a point in rows; each worker has one",
@@ -92,7 +93,7 @@ def frame_fields(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> tup
         "about_run": about_run(threads, scratch, arrays, [], _TASKS.format(buffers="\n *     ".join(buffers_of))),
         "body": body,
         "packers": packers,
-        "pack": _packing(winograd, symbol, weights.scratch.shared.offset, packing),
+        "pack": [*_ALONE * (threads > 1), *_packing(winograd, symbol, weights.scratch.shared.offset, packing)],
     }
     return fields, kernel.scratch
 
@@ -113,7 +114,7 @@ def _about(winograd: Winograd) -> str:
 
 
 def _packing(winograd: Winograd, symbol: str, scratch: int, loops: list[str]) -> list[str]:
-    """The body of SYMBOL_pack: the loops, and the table and the memory that they need."""
+    """The body of SYMBOL_pack_run: the loops, and the table and the memory that they need."""
     rows = (", ".join(_double(value) for value in row) for row in transforms(winograd.m).weights)
     return [
         "/* U = G w G^T of each point, computed in double and rounded once. */",

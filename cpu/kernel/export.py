@@ -190,9 +190,9 @@ def renamed_text(text: str, symbol: str, name: str) -> str:
     """C text where the functions that begin with a symbol begin with another name. Raises ExportError."""
     # A name in capitals may be a macro's or a constant's, any other a function's. A local variable or a comment may use
     # any name.
-    if re.search(rf"\b{name}(_pack|_supported|_at|_run)?\(" if name.upper() != name else rf"\b{name}\b", text):
+    if re.search(rf"\b{name}(_pack|_supported|_at|(_pack)?_run)?\(" if name.upper() != name else rf"\b{name}\b", text):
         raise ExportError(f"name={name!r} stands for something else in the kernel's C text: take another")
-    return re.sub(rf"\b{symbol}(?=(_pack|_supported|_at|_run)?\b)", name, text)
+    return re.sub(rf"\b{symbol}(?=(_pack|_supported|_at|(_pack)?_run)?\b)", name, text)
 
 
 def _record(scheme: Scheme | Winograd, source: Source, library: bytes) -> dict[str, object]:

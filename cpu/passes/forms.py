@@ -11,13 +11,15 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice, pairwise
 
+from cpu.passes.control.bind_cores import bound, core_loops
 from cpu.passes.facts import ProductFacts, ProgramFacts
 from cpu.passes.memory.packing import packing
 from cpu.passes.order import PACK_WEIGHTS, PRODUCT, PROGRAM
 from microkernels.tile.isa_row import Isa
+from tiling.loops.facts.nests import steps_of, trips
 from tiling.loops.index import ZERO
 from tiling.loops.kernel import Function, Kernel
-from tiling.loops.language import LINE, Address, Aligned, Alloc, Body, Call, Decide, Flag, If, Seen
+from tiling.loops.language import LINE, Address, Aligned, Alloc, Body, Call, Decide, Flag, For, If, Seen, Statement
 from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import LOWER, Forms, Pass, forms, names
 from tiling.program.infer import Sized
@@ -33,6 +35,7 @@ from tiling.rewrite.winograd.weights import lower_weights
 
 COPY_OF_X = "copy_of_x"  # the function that copies x before a kernel computes
 INPUT = "input"  # the array that is copied
+_TASKS = 4  # of packing for each thread at least, so that none has much more to do than another
 COPIES = "copies"  # the flag of a copy that not every call makes
 
 
@@ -88,13 +91,33 @@ def packing_forms(facts: ProductFacts, groups: WeightGroups) -> Forms:
     """The loops that pack the weights, as "pack weights" leaves them, then after each pass. groups: what each holds."""
     passed = pairwise(_product_forms(facts))
     before, after = next((before, after) for (_, before), (name, after) in passed if name == PACK_WEIGHTS)
-    return _packing_forms(packing(before, after, groups), facts)
+    packs = packing(before, after, groups)
+    return _packing_forms(_shared(packs, facts.threads) if facts.threads > 1 else packs, facts)
+
+
+def _shared(packs: Kernel, threads: int) -> Kernel:
+    """The loops that pack with their outermost ones bound to cores. Each weight has a place of its own, so no thread
+    waits for another.
+
+        for k_rows in 0..64 by 8:  ->    for worker in 0..8, core:
+                                           k_rows = 8*worker
+    """
+    nests = (replace(packs, body=(_on_cores(nest, _TASKS * threads),)) for nest in packs.body)
+    found = ((nest.body[0], core_loops(nest)) for nest in nests)
+    return replace(packs, body=tuple(bound(loops) if loops else nest for nest, loops in found))
+
+
+def _on_cores(nest: Statement, tasks: int) -> Statement:
+    """A nest whose outermost loops are core loops: as many as have so many steps together."""
+    if not isinstance(nest, For) or tasks <= 1 or not trips(nest).is_constant:
+        return nest
+    inner = tuple(_on_cores(s, -(-tasks // steps_of(nest))) for s in nest.body) if len(nest.body) == 1 else nest.body
+    return replace(nest, body=inner, kind="core")
 
 
 def _packing_forms(packs: Kernel, facts: ProductFacts) -> Forms:
-    """The forms of the loops that pack, which one thread runs."""
-    one, passes = replace(facts, threads=1), (each for each in PRODUCT if each.packs)
-    for name, kernel in _whole(forms(packs, passes, one), one):
+    """The forms of the loops that pack."""
+    for name, kernel in _whole(forms(packs, (each for each in PRODUCT if each.packs), facts), facts):
         yield PACK_WEIGHTS if name == LOWER else name, kernel
 
 
@@ -129,11 +152,11 @@ def winograd_forms(winograd: Winograd, around: ProductFacts, product: ProductFac
 def winograd_packing_forms(
     winograd: Winograd, around: ProductFacts, product: ProductFacts, groups: WeightGroups
 ) -> Forms:
-    """The loops that transform the weights and pack them as `product` reads them. groups: how many groups the product
-    has.
+    """The loops that transform the weights and pack them as `product` reads them, which one thread runs. groups: how
+    many groups the product has.
     """
     _, packs = next(packing_forms(product, groups))
-    return _packing_forms(lower_weights(winograd, packs), around)
+    return _packing_forms(lower_weights(winograd, packs), replace(around, threads=1))
 
 
 def program_forms(program: Sized, isa: Isa, threads: int) -> Forms:

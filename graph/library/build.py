@@ -137,8 +137,9 @@ def _compiled(made: Library) -> bytes:
 def _weights(model: Model, made: Library, shared: bytes) -> bytes:
     """The file of weights: packed by the library's own functions."""
     ffi = cffi.FFI()
-    packing = sorted({weight.packed for weight in made.weights if weight.packed})
-    ffi.cdef("".join(f"void {symbol}_pack(const void *, void *);" for symbol in packing) or "typedef int none;")
+    packing = {kernel.symbol: kernel.packing for kernel in made.kernels if kernel.packed}
+    declared = (f"void {symbol}_pack_run({', '.join(types)});" for symbol, types in packing.items())
+    ffi.cdef("".join(declared) or "typedef int none;")
 
     def opened(path: str) -> Any:
         return ffi.dlopen(path, os.RTLD_NOW | os.RTLD_NODELETE)
@@ -151,7 +152,8 @@ def _weights(model: Model, made: Library, shared: bytes) -> bytes:
         array = np.ascontiguousarray(in_memory(numbers, dtype), ELEMENTS[dtype].numpy)
         place = whole[weight.offset : weight.offset + weight.bytes]
         if weight.packed:
-            getattr(loaded, weight.packed + "_pack")(ffi.from_buffer(array), ffi.from_buffer(place))
+            one_thread = ffi.from_buffer(array), ffi.from_buffer(place), 0, 1
+            getattr(loaded, weight.packed + "_pack_run")(*map(ffi.cast, packing[weight.packed], one_thread))
         else:
             place[:] = array.reshape(-1).view(np.uint8)
     return whole.tobytes()

@@ -24,7 +24,7 @@ Work = Problem | Sized
 
 @dataclass(frozen=True)
 class KernelFile:
-    """A compiled file's facts. It defines SYMBOL_run, SYMBOL_supported, and for a product SYMBOL_pack.
+    """A compiled file's facts. It defines SYMBOL_run, SYMBOL_supported, and for a product SYMBOL_pack_run.
 
     threads: how many share a call; each calls SYMBOL_run. arrays: the C type of each, such as "const float *".
     scratch: bytes of memory that a call needs while it runs. packed: bytes of the packed weights of a product; 0 for a
@@ -47,9 +47,9 @@ class KernelFile:
         return self.threads > 1
 
     @property
-    def packing(self) -> tuple[str, str]:
-        """The C type of each parameter of SYMBOL_pack: a product's weights, and where they are packed."""
-        return self.arrays[1], self.arrays[1].removeprefix("const ")
+    def packing(self) -> tuple[str, ...]:
+        """The C type of each parameter of SYMBOL_pack_run: a product's weights, where they are packed, and its team."""
+        return self.arrays[1], self.arrays[1].removeprefix("const "), *("long", "long") * (self.threads > 1)
 
     @property
     def parameters(self) -> tuple[str, ...]:

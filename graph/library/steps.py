@@ -121,9 +121,11 @@ class Lines:
             packed = self._at(w, kernel.symbol)
             if self.places.packs(step):
                 panel, read = self.places.panel(number, step), [x, *rest]
-                w_type, packed_type = kernel.packing
-                pack = [f"{kernel.symbol}_pack(({w_type})({packed}), ({packed_type})(arena + {panel.begin}));"]
-                lines += self._does(pack, [w], [], [panel], alone=True)
+                w_type, packed_type, *team = kernel.packing
+                packs = [f"({w_type})({packed})", f"({packed_type})(arena + {panel.begin})"]
+                packs += ["thread", "threads"] * bool(team)
+                pack = [f"{kernel.symbol}_pack_run({', '.join(packs)});"]
+                lines += self._does(pack, [w], [], [panel], alone=not team)
                 packed = f"arena + {panel.begin}"
                 more.append(Touch("arena", panel.begin, panel.end, False))
             places = [self._at(x), packed, self._at(step.outputs[0]), *map(self._at, rest)]

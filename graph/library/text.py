@@ -172,7 +172,7 @@ def _declarations(kernel: KernelFile) -> list[str]:
         f"{gives} {kernel.symbol}_run({', '.join(kernel.parameters) or 'void'});",
         f"int {kernel.symbol}_supported(void);",
     ]
-    return [*lines, f"void {kernel.symbol}_pack({', '.join(kernel.packing)});"] if kernel.packed else lines
+    return [*lines, f"void {kernel.symbol}_pack_run({', '.join(kernel.packing)});"] if kernel.packed else lines
 
 
 def _told(array: Array) -> str:

@@ -445,7 +445,7 @@ void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_
 }
 
 /* Packs the weights. They lie in memory as w[k, c, r, s] of 19 x 3 x 1 x 1. */
-void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_pack(const float *restrict W, float *restrict packed)
+void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_pack_run(const float *restrict W, float *restrict packed)
 {
     const long W_k = 3, W_c = 1;
     for (long k = 0; k < 20; k += 4) {
@@ -468,4 +468,10 @@ void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_
 void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable(const float *restrict X, const float *restrict W, float *Y, const float *E_b, const float *E_t, const float *E_z, const float *E_s)
 {
     conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_run(X, W, Y, E_b, E_t, E_z, E_s);
+}
+
+/* Packs the weights, once for many calls. */
+void conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_pack(const float *restrict W, float *restrict packed)
+{
+    conv2d_f32_n2_c3_h6_w6_k19_r1_s1_layoutnchw_y_b_k_t_k_w_relu_z_n_k_h_w_s_n_h_db943738__portable_pack_run(W, packed);
 }

@@ -199,11 +199,12 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_run(const float *restrict
     }
 }
 
-/* Packs the weights. They lie in memory as w[k, c, r, s] of 48 x 8 x 3 x 3. */
-void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_pack(const float *restrict W, float *restrict packed)
+/* Packs the weights: the part of thread `thread` of `threads`. They lie in memory as w[k, c, r, s] of 48 x 8 x 3 x 3. */
+void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_pack_run(const float *restrict W, float *restrict packed, long thread, long threads)
 {
     const long W_k = 72, W_c = 9, W_r = 3, W_s = 1;
-    for (long k = 0; k < 48; k += 4) {
+    for (long worker = 12 * thread / threads; worker < (12 * thread + 12) / threads; ++worker) {
+        const long k = 4 * worker;
         for (long r = 0; r < 3; ++r) {
             for (long s = 0; s < 3; ++s) {
                 for (long c = 0; c < 8; ++c) {
@@ -243,5 +244,15 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2(const float *restrict X, 
     omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */
     #pragma omp parallel num_threads(THREADS)
     conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_run(X, W, Y, omp_get_thread_num(), omp_get_num_threads());
+    omp_set_dynamic(dynamic);
+}
+
+/* Packs the weights, once for many calls. */
+void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_pack(const float *restrict W, float *restrict packed)
+{
+    const int dynamic = omp_get_dynamic();
+    omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */
+    #pragma omp parallel num_threads(THREADS)
+    conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__portable_t2_pack_run(W, packed, omp_get_thread_num(), omp_get_num_threads());
     omp_set_dynamic(dynamic);
 }

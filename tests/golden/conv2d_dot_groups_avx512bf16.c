@@ -175,7 +175,7 @@ void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_run(c
 }
 
 /* Packs the weights. They lie in memory as w[k, c, r, s] of 37 x 5 x 1 x 3. */
-__attribute__((target("no-avx"))) void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_pack(const uint16_t *restrict W, uint16_t *restrict packed)
+__attribute__((target("no-avx"))) void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_pack_run(const uint16_t *restrict W, uint16_t *restrict packed)
 {
     const long W_k = 15, W_c = 3, W_s = 1;
     for (long c = 0; c < 3; ++c) {
@@ -215,4 +215,10 @@ void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16(const
     }
     conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_run(input, packed, Y, E_b, scratch);
     free(scratch);
+}
+
+/* Packs the weights, once for many calls. */
+__attribute__((target("no-avx"))) void conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_pack(const uint16_t *restrict W, uint16_t *restrict packed)
+{
+    conv2d_bf16_c5_h4_w6_k37_r1_s3_pad_w1_relu_y_b_k_27faefbe__avx512bf16_pack_run(W, packed);
 }

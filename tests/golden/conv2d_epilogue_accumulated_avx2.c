@@ -319,7 +319,7 @@ void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_run(co
 }
 
 /* Packs the weights. They lie in memory as w[k, c, r, s] of 37 x 5 x 3 x 3. */
-__attribute__((target("no-avx"))) void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_pack_run(const float *restrict W, float *restrict packed)
 {
     const long W_k = 45, W_c = 9, W_r = 3, W_s = 1;
     for (long k = 0; k < 40; k += 8) {
@@ -353,4 +353,10 @@ void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2(const 
         abort();
     }
     conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_run(X, W, Y, E_scale, E_b);
+}
+
+/* Packs the weights, once for many calls. */
+__attribute__((target("no-avx"))) void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_pack(const float *restrict W, float *restrict packed)
+{
+    conv2d_f32_c5_h7_w7_k37_r3_s3_pad1_gelu_y_scale_k_b_k_823e9e16__avx2_pack_run(W, packed);
 }

@@ -131,7 +131,7 @@ void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc_
 }
 
 /* Packs the weights. They lie in memory as w[k, c, r, s] of 32 x 24 x 1 x 1. */
-__attribute__((target("no-avx"))) void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_pack_run(const float *restrict W, float *restrict packed)
 {
     const long W_k = 24, W_c = 1;
     for (long k = 0; k < 32; k += 16) {
@@ -157,4 +157,10 @@ void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc_
         abort();
     }
     conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_run(X, W, Y, E_b, E_z);
+}
+
+/* Packs the weights, once for many calls. */
+__attribute__((target("no-avx"))) void conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_pack(const float *restrict W, float *restrict packed)
+{
+    conv2d_f32_c24_h9_w9_k32_r1_s1_stride2_min_relu_y_b_k_z_n_h_w_k_6_f1c020cc__avx512f_pack_run(W, packed);
 }

@@ -183,7 +183,7 @@ void conv2d_f32_n2_c12_h7_w6_k111_r3_s3_groups3_pad1__portable_run(const float *
 }
 
 /* Packs the weights. They lie in memory as w[37*g + k, c, r, s] of 111 x 4 x 3 x 3. */
-void conv2d_f32_n2_c12_h7_w6_k111_r3_s3_groups3_pad1__portable_pack(const float *restrict W, float *restrict packed)
+void conv2d_f32_n2_c12_h7_w6_k111_r3_s3_groups3_pad1__portable_pack_run(const float *restrict W, float *restrict packed)
 {
     const long W_g = 36, W_c = 9, W_r = 3, W_s = 1;
     for (long k = 0; k < 40; k += 4) {
@@ -214,4 +214,10 @@ void conv2d_f32_n2_c12_h7_w6_k111_r3_s3_groups3_pad1__portable_pack(const float 
 void conv2d_f32_n2_c12_h7_w6_k111_r3_s3_groups3_pad1__portable(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     conv2d_f32_n2_c12_h7_w6_k111_r3_s3_groups3_pad1__portable_run(X, W, Y);
+}
+
+/* Packs the weights, once for many calls. */
+void conv2d_f32_n2_c12_h7_w6_k111_r3_s3_groups3_pad1__portable_pack(const float *restrict W, float *restrict packed)
+{
+    conv2d_f32_n2_c12_h7_w6_k111_r3_s3_groups3_pad1__portable_pack_run(W, packed);
 }

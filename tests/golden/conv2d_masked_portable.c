@@ -214,7 +214,7 @@ void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_run(const float *restrict X, c
 }
 
 /* Packs the weights. They lie in memory as w[k, c, r, s] of 37 x 5 x 3 x 3. */
-void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_pack(const float *restrict W, float *restrict packed)
+void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_pack_run(const float *restrict W, float *restrict packed)
 {
     const long W_k = 45, W_c = 9, W_r = 3, W_s = 1;
     for (long k = 0; k < 40; k += 4) {
@@ -241,4 +241,10 @@ void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_pack(const float *restrict W, 
 void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_run(X, W, Y);
+}
+
+/* Packs the weights, once for many calls. */
+void conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_pack(const float *restrict W, float *restrict packed)
+{
+    conv2d_f32_c5_h7_w7_k37_r3_s3_pad1__portable_pack_run(W, packed);
 }

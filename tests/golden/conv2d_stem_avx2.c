@@ -456,7 +456,7 @@ void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_run(const float *restric
 }
 
 /* Packs the weights. They lie in memory as w[k, c, r, s] of 16 x 3 x 7 x 7. */
-__attribute__((target("no-avx"))) void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_pack_run(const float *restrict W, float *restrict packed)
 {
     const long W_k = 147, W_c = 49, W_r = 7, W_s = 1;
     for (long k = 0; k < 16; k += 8) {
@@ -486,4 +486,10 @@ void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2(const float *restrict X,
         abort();
     }
     conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_run(X, W, Y);
+}
+
+/* Packs the weights, once for many calls. */
+__attribute__((target("no-avx"))) void conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_pack(const float *restrict W, float *restrict packed)
+{
+    conv2d_f32_c3_h20_w20_k16_r7_s7_stride2_pad3__avx2_pack_run(W, packed);
 }

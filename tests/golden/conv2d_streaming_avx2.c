@@ -184,7 +184,7 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_run(const float *restrict X, con
 }
 
 /* Packs the weights. They lie in memory as w[k, c, r, s] of 48 x 8 x 3 x 3. */
-__attribute__((target("no-avx"))) void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_pack_run(const float *restrict W, float *restrict packed)
 {
     const long W_k = 72, W_c = 9, W_r = 3, W_s = 1;
     for (long k = 0; k < 48; k += 8) {
@@ -214,4 +214,10 @@ void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2(const float *restrict X, const f
         abort();
     }
     conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_run(X, W, Y);
+}
+
+/* Packs the weights, once for many calls. */
+__attribute__((target("no-avx"))) void conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_pack(const float *restrict W, float *restrict packed)
+{
+    conv2d_f32_c8_h12_w12_k48_r3_s3_pad1__avx2_pack_run(W, packed);
 }

@@ -165,17 +165,17 @@ void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_run(const uint8_t *rest
     }
 }
 
-/* Packs the weights. They lie in memory as w[k, c, r, s] of 16 x 64 x 3 x 3. */
-__attribute__((target("no-avx"))) void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_pack(const int8_t *restrict W, int8_t *restrict packed)
+/* Packs the weights: the part of thread `thread` of `threads`. They lie in memory as w[k, c, r, s] of 16 x 64 x 3 x 3. */
+__attribute__((target("no-avx"))) void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_pack_run(const int8_t *restrict W, int8_t *restrict packed, long thread, long threads)
 {
     const long W_k = 576, W_c = 9, W_r = 3, W_s = 1;
-    for (long r = 0; r < 3; ++r) {
-        for (long s = 0; s < 3; ++s) {
-            for (long word = 0; word < 16; ++word) {
-                for (long lane = 0; lane < 16; ++lane) {
-                    for (long number = 0; number < 4; ++number) {
-                        packed[4 * lane + 3072 * r + 1024 * s + 64 * word + number] = W[lane * W_k + (4 * word + number) * W_c + r * W_r + s * W_s];
-                    }
+    for (long worker = 9 * thread / threads; worker < (9 * thread + 9) / threads; ++worker) {
+        const long r = worker / 3;
+        const long s = worker % 3;
+        for (long word = 0; word < 16; ++word) {
+            for (long lane = 0; lane < 16; ++lane) {
+                for (long number = 0; number < 4; ++number) {
+                    packed[4 * lane + 3072 * r + 1024 * s + 64 * word + number] = W[lane * W_k + (4 * word + number) * W_c + r * W_r + s * W_s];
                 }
             }
         }
@@ -222,4 +222,14 @@ void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2(const uint8_t *restrict
     conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_run(X, packed, Y, scratch, omp_get_thread_num(), omp_get_num_threads());
     omp_set_dynamic(dynamic);
     free(scratch);
+}
+
+/* Packs the weights, once for many calls. */
+__attribute__((target("no-avx"))) void conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_pack(const int8_t *restrict W, int8_t *restrict packed)
+{
+    const int dynamic = omp_get_dynamic();
+    omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */
+    #pragma omp parallel num_threads(THREADS)
+    conv2d_int8_n2_c64_h5_w5_k16_r3_s3_pad1__amxint8_t2_pack_run(W, packed, omp_get_thread_num(), omp_get_num_threads());
+    omp_set_dynamic(dynamic);
 }

@@ -227,7 +227,7 @@ void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_run(co
 }
 
 /* Packs the weights. They lie in memory as w[k, c, r, s] of 40 x 64 x 3 x 1. */
-__attribute__((target("no-avx"))) void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_pack(const uint16_t *restrict W, uint16_t *restrict packed)
+__attribute__((target("no-avx"))) void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_pack_run(const uint16_t *restrict W, uint16_t *restrict packed)
 {
     const long W_k = 192, W_c = 3, W_r = 1;
     for (long r = 0; r < 3; ++r) {
@@ -278,4 +278,10 @@ void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16(const 
         abort();
     }
     conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_run(input, packed, Y, E_b);
+}
+
+/* Packs the weights, once for many calls. */
+__attribute__((target("no-avx"))) void conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_pack(const uint16_t *restrict W, uint16_t *restrict packed)
+{
+    conv2d_bf16_c64_h4_w20_k40_r3_s1_pad_h1_relu_y_b_k_27faefbe__amxbf16_pack_run(W, packed);
 }

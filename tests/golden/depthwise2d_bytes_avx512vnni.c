@@ -163,7 +163,7 @@ void depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a
 }
 
 /* Packs the weights. They lie in memory as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
-__attribute__((target("no-avx"))) void depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_pack(const int8_t *restrict W, int8_t *restrict packed)
+__attribute__((target("no-avx"))) void depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_pack_run(const int8_t *restrict W, int8_t *restrict packed)
 {
     const long W_c = 9, W_r = 3, W_s = 1;
     for (long c = 0; c < 48; c += 16) {
@@ -197,4 +197,10 @@ void depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a
         abort();
     }
     depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_run(X, packed, Y, E_b);
+}
+
+/* Packs the weights, once for many calls. */
+__attribute__((target("no-avx"))) void depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_pack(const int8_t *restrict W, int8_t *restrict packed)
+{
+    depthwise2d_int8_c37_h4_w5_k37_r3_s3_groups37_pad1_outu8_y_0_1_b_c_ce12206a__avx512vnni_pack_run(W, packed);
 }

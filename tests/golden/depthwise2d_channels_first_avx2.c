@@ -382,19 +382,19 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_ru
     }
 }
 
-/* Packs the weights. They lie in memory as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
-__attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_pack(const float *restrict W, float *restrict packed)
+/* Packs the weights: the part of thread `thread` of `threads`. They lie in memory as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
+__attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_pack_run(const float *restrict W, float *restrict packed, long thread, long threads)
 {
     const long W_c = 9, W_r = 3, W_s = 1;
-    for (long c = 0; c < 40; c += 8) {
-        for (long s = 0; s < 3; ++s) {
-            for (long r_u = 0; r_u < 3; ++r_u) {
-                for (long lane = 0; lane < 8; ++lane) {
-                    if (c + lane < 37) {
-                        packed[9 * c + lane + 24 * s + 8 * r_u] = W[(c + lane) * W_c + r_u * W_r + s * W_s];
-                    } else {
-                        packed[9 * c + lane + 24 * s + 8 * r_u] = 0;
-                    }
+    for (long worker = 15 * thread / threads; worker < (15 * thread + 15) / threads; ++worker) {
+        const long c = 8 * (worker / 3);
+        const long s = worker % 3;
+        for (long r_u = 0; r_u < 3; ++r_u) {
+            for (long lane = 0; lane < 8; ++lane) {
+                if (c + lane < 37) {
+                    packed[9 * c + lane + 24 * s + 8 * r_u] = W[(c + lane) * W_c + r_u * W_r + s * W_s];
+                } else {
+                    packed[9 * c + lane + 24 * s + 8 * r_u] = 0;
                 }
             }
         }
@@ -441,4 +441,14 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2(co
     depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_run(input, W, Y, scratch, omp_get_thread_num(), omp_get_num_threads());
     omp_set_dynamic(dynamic);
     free(scratch);
+}
+
+/* Packs the weights, once for many calls. */
+__attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_pack(const float *restrict W, float *restrict packed)
+{
+    const int dynamic = omp_get_dynamic();
+    omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */
+    #pragma omp parallel num_threads(THREADS)
+    depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1_layoutnchw__avx2_t2_pack_run(W, packed, omp_get_thread_num(), omp_get_num_threads());
+    omp_set_dynamic(dynamic);
 }

@@ -225,7 +225,7 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_run(const float 
 }
 
 /* Packs the weights. They lie in memory as w[c, 0, r, s] of 37 x 1 x 3 x 3. */
-__attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_pack_run(const float *restrict W, float *restrict packed)
 {
     const long W_c = 9, W_r = 3, W_s = 1;
     for (long c = 0; c < 40; c += 8) {
@@ -257,4 +257,10 @@ void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2(const float *res
         abort();
     }
     depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_run(X, W, Y);
+}
+
+/* Packs the weights, once for many calls. */
+__attribute__((target("no-avx"))) void depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_pack(const float *restrict W, float *restrict packed)
+{
+    depthwise2d_f32_n2_c37_h9_w8_k37_r3_s3_groups37_pad1__avx2_pack_run(W, packed);
 }

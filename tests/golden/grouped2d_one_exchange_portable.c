@@ -165,7 +165,7 @@ void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_run(const floa
 }
 
 /* Packs the weights. They lie in memory as w[k, (k ^ c) % 4, r, s] of 44 x 4 x 3 x 3. */
-void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_pack(const float *restrict W, float *restrict packed)
+void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_pack_run(const float *restrict W, float *restrict packed)
 {
     const long W_k = 36, W_c = 9, W_r = 3, W_s = 1;
     for (long k = 0; k < 44; k += 4) {
@@ -188,4 +188,10 @@ void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_pack(const flo
 void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable(const float *restrict X, const float *restrict W, float *restrict Y)
 {
     grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_run(X, W, Y);
+}
+
+/* Packs the weights, once for many calls. */
+void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_pack(const float *restrict W, float *restrict packed)
+{
+    grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__portable_pack_run(W, packed);
 }

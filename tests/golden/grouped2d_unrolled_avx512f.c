@@ -277,7 +277,7 @@ void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_run(const float
 }
 
 /* Packs the weights. They lie in memory as w[k, (k ^ c) % 4, r, s] of 44 x 4 x 3 x 3. */
-__attribute__((target("no-avx"))) void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_pack_run(const float *restrict W, float *restrict packed)
 {
     const long W_k = 36, W_c = 9, W_r = 3, W_s = 1;
     for (long k = 0; k < 48; k += 16) {
@@ -311,4 +311,10 @@ void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f(const float *re
         abort();
     }
     grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_run(X, W, Y);
+}
+
+/* Packs the weights, once for many calls. */
+__attribute__((target("no-avx"))) void grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_pack(const float *restrict W, float *restrict packed)
+{
+    grouped2d_f32_n2_c44_h9_w8_k44_r3_s3_groups11_pad1__avx512f_pack_run(W, packed);
 }

@@ -171,7 +171,7 @@ void matmul_f32_m23_n50_k19__avx512f_run(const float *restrict X, const float *r
 }
 
 /* Packs the weights. They lie in memory as b[k, n] of 19 x 50. */
-__attribute__((target("no-avx"))) void matmul_f32_m23_n50_k19__avx512f_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void matmul_f32_m23_n50_k19__avx512f_pack_run(const float *restrict W, float *restrict packed)
 {
     const long W_k = 50, W_n = 1;
     for (long n = 0; n < 64; n += 16) {
@@ -201,4 +201,10 @@ void matmul_f32_m23_n50_k19__avx512f(const float *restrict X, const float *restr
         abort();
     }
     matmul_f32_m23_n50_k19__avx512f_run(X, W, Y);
+}
+
+/* Packs the weights, once for many calls. */
+__attribute__((target("no-avx"))) void matmul_f32_m23_n50_k19__avx512f_pack(const float *restrict W, float *restrict packed)
+{
+    matmul_f32_m23_n50_k19__avx512f_pack_run(W, packed);
 }

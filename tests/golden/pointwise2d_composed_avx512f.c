@@ -188,7 +188,7 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_run(const float
 }
 
 /* Packs the weights. They lie in memory as w[k, c] of 18 x 12. */
-__attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_pack_run(const float *restrict W, float *restrict packed)
 {
     const long W_k = 12, W_c = 1;
     for (long c = 0; c < 12; ++c) {
@@ -219,4 +219,10 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f(const float *re
         abort();
     }
     pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_run(X, W, Y);
+}
+
+/* Packs the weights, once for many calls. */
+__attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_pack(const float *restrict W, float *restrict packed)
+{
+    pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx512f_pack_run(W, packed);
 }

@@ -389,7 +389,7 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h
 }
 
 /* Packs the weights. They lie in memory as w[k, c] of 18 x 12. */
-__attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_pack(const float *restrict W, float *restrict packed)
+__attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_pack_run(const float *restrict W, float *restrict packed)
 {
     const long W_k = 12, W_c = 1;
     for (long c_2 = 0; c_2 < 12; c_2 += 6) {
@@ -428,4 +428,10 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h
         abort();
     }
     pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_run(X, W, Y, E_b, E_t, E_z, E_s);
+}
+
+/* Packs the weights, once for many calls. */
+__attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_pack(const float *restrict W, float *restrict packed)
+{
+    pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw_relu_y_b_k_t_h_w_z_n_k_h_w_s_n_h_w_503110e5__avx2_pack_run(W, packed);
 }

@@ -175,17 +175,16 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_run(const float
     }
 }
 
-/* Packs the weights. They lie in memory as w[k, c] of 18 x 12. */
-__attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_pack(const float *restrict W, float *restrict packed)
+/* Packs the weights: the part of thread `thread` of `threads`. They lie in memory as w[k, c] of 18 x 12. */
+__attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_pack_run(const float *restrict W, float *restrict packed, long thread, long threads)
 {
     const long W_k = 12, W_c = 1;
-    for (long k_1 = 0; k_1 < 18; k_1 += 6) {
-        for (long k = k_1; k < k_1 + 6; k += 3) {
-            for (long c = 0; c < 12; ++c) {
-                for (long k_u = 0; k_u < 3; ++k_u) {
-                    packed[12 * k + k_u + 3 * c] = W[(k + k_u) * W_k + c * W_c];
-                }
-            }
+    for (long worker = 72 * thread / threads; worker < (72 * thread + 72) / threads; ++worker) {
+        const long k_1 = 6 * (worker / 24);
+        const long k = k_1 + 3 * (worker / 12 % 2);
+        const long c = worker % 12;
+        for (long k_u = 0; k_u < 3; ++k_u) {
+            packed[12 * k + k_u + 3 * c] = W[(k + k_u) * W_k + c * W_c];
         }
     }
 }
@@ -230,4 +229,14 @@ void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2(const float *re
     pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_run(X, W, Y, scratch, omp_get_thread_num(), omp_get_num_threads());
     omp_set_dynamic(dynamic);
     free(scratch);
+}
+
+/* Packs the weights, once for many calls. */
+__attribute__((target("no-avx"))) void pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_pack(const float *restrict W, float *restrict packed)
+{
+    const int dynamic = omp_get_dynamic();
+    omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */
+    #pragma omp parallel num_threads(THREADS)
+    pointwise2d_f32_n2_c12_h9_w11_k18_r1_s1_layoutnchw__avx2_t2_pack_run(W, packed, omp_get_thread_num(), omp_get_num_threads());
+    omp_set_dynamic(dynamic);
 }

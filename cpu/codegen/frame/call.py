@@ -2,6 +2,7 @@
 
 void SYMBOL(X, W, Y)                          what a program calls
 void SYMBOL_run(X, W, Y, scratch, thread, threads)      what each thread does of it, for callers that have both
+void SYMBOL_pack(W, packed), SYMBOL_pack_run(W, packed, thread, threads)        the same of packing weights
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tiling.loops.index import Index, constant
 
 OR_OUTSIDE = ", or 1 where an index that it read from an array lies outside another array; that element counts as 0"
 OUT_OF_BOUNDS = "; 2 where an extent is out of its bounds, and then it does nothing"
+_THREAD, _THREADS = "omp_get_thread_num()", "omp_get_num_threads()"
 SCRATCH, TEAM_PARAMETERS = "char *restrict scratch", ("long thread", "long threads")
 
 
@@ -57,7 +59,7 @@ class CallSignature:
     @property
     def arguments(self) -> list[str]:
         """The arguments that SYMBOL passes to SYMBOL_run."""
-        own = {"thread": "omp_get_thread_num()", "threads": "omp_get_num_threads()"}
+        own = {"thread": _THREAD, "threads": _THREADS}
         names = [parameter.split()[-1].lstrip("*") for parameter in self.run_parameters]
         return [*names[: len(self.parameters)], *(own.get(name, name) for name in names[len(self.parameters) :])]
 
@@ -75,8 +77,10 @@ class Gives:
     places: Sequence[str]
 
 
-def call_text(call: CallSignature, isa: Isa, gives: Gives | None = None) -> str:
-    """The text that follows the kernel's own functions. gives: what the function of a program returns."""
+def call_text(call: CallSignature, isa: Isa, gives: Gives | None = None, weights: str = "") -> str:
+    """The text that follows the kernel's own functions. gives: what the function of a program returns. weights: the C
+    type of a product's weights.
+    """
     text: str = TEMPLATES.get_template("call.c.j2").render(
         symbol=call.symbol,
         about_call=_about_call(call, isa),
@@ -89,7 +93,7 @@ def call_text(call: CallSignature, isa: Isa, gives: Gives | None = None) -> str:
             *_memory(call),
             *_run(call, gives is not None),
         ],
-        behind=_by_list(call, gives) if gives else [],
+        behind=[*(_by_list(call, gives) if gives else []), *(_pack(call, isa, weights) if weights else [])],
     )
     return text
 
@@ -137,20 +141,39 @@ def _memory(call: CallSignature) -> list[str]:
 
 def _run(call: CallSignature, returns: bool) -> list[str]:
     """The lines that call SYMBOL_run, in a team where there is one, and then free the memory."""
-    threads = "THREADS" if call.team is None or call.team.is_constant else number(call.team)
-    parallel = f"#pragma omp parallel num_threads({threads})" + " reduction(| : outside)" * returns
-    dynamic = [
-        "const int dynamic = omp_get_dynamic();",
-        "omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */",
-    ]
+    runs = f"{'outside |= ' * returns}{call.symbol}_run({', '.join(call.arguments)});"
     return [
-        *dynamic * call.has_team,
         *["int outside = 0;"] * returns,
-        *[parallel] * call.has_team,
-        f"{'outside |= ' * returns}{call.symbol}_run({', '.join(call.arguments)});",
-        *["omp_set_dynamic(dynamic);"] * call.has_team,
+        *_in_team(call, runs, " reduction(| : outside)" * returns),
         *["free(scratch);"] * call.needs_memory,
         *["return outside;"] * returns,
+    ]
+
+
+def _in_team(call: CallSignature, runs: str, clauses: str = "") -> list[str]:
+    """The lines of a call that a team makes where there is one."""
+    if not call.has_team:
+        return [runs]
+    threads = "THREADS" if call.team is None or call.team.is_constant else number(call.team)
+    return [
+        "const int dynamic = omp_get_dynamic();",
+        "omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */",
+        f"#pragma omp parallel num_threads({threads}){clauses}",
+        runs,
+        "omp_set_dynamic(dynamic);",
+    ]
+
+
+def _pack(call: CallSignature, isa: Isa, weights: str) -> list[str]:
+    """The function that packs the weights of a product. weights: their C type."""
+    given = ["W", "packed", *[_THREAD, _THREADS] * call.has_team]
+    return [
+        "",
+        "/* Packs the weights, once for many calls. */",
+        f"{isa.any_cpu}void {call.symbol}_pack(const {weights} *restrict W, {weights} *restrict packed)",
+        "{",
+        *(f"    {line}" for line in _in_team(call, f"{call.symbol}_pack_run({', '.join(given)});")),
+        "}",
     ]
 
 

@@ -1,7 +1,7 @@
 """The C file of a program around an anchor: one function, which calls the kernels of its parts.
 
     y = relu(exp(a) · b)       SYMBOL_before_run       e = exp(a)
-                               SYMBOL_product_pack     b, as the product reads it
+                               SYMBOL_product_pack_run b, as the product reads it
                                SYMBOL_product_run      y = relu(e · b)
 
 Each part is a file of its own. Their intermediate arrays and their scratch lie in the memory of the call.
@@ -120,7 +120,8 @@ class _Whole:
             types += ["char *"] * bool(source.scratch) + ["long", "long"] * (source.threads > 1)
             yield f"int {source.symbol}_supported(void);"
             yield f"{gives} {source.symbol}_run({', '.join(types)});"
-        yield f"void {parts.product.symbol}_pack(const {w} *, {w} *);"
+        team = ["long", "long"] * (parts.product.threads > 1)
+        yield f"void {parts.product.symbol}_pack_run({', '.join([f'const {w} *', f'{w} *', *team])});"
 
     def steps(self) -> Iterator[str]:
         """The lines of the function."""
@@ -145,24 +146,30 @@ class _Whole:
             yield from self.program_part(found.after, parts.after)
 
     def weights(self, w: Operand) -> Iterator[str]:
-        """The lines for the weights: the first thread puts their axes in the product's order, and packs them."""
+        """The lines for the weights: the first thread puts their axes in the product's order, and those that share the
+        product pack them.
+        """
         parts, source = self.parts, self.names[w.array]
         element = ELEMENTS[parts.dtypes[1]]
         number = element.c
         packed = self.place(parts.product.packed * element.numpy.itemsize)
         yield f"{number} *const packed = ({number} *){packed};"
-        lines = [f"{parts.product.symbol}_pack({source}, packed);"]
+        team, shares = parts.threads > 1, parts.product.threads > 1
+        first = "if (thread == 0) {" if team else "{"
+        laying: list[str] = []
         if not in_order(w):
             yield f"{number} *const laid = ({number} *){self.place(prod(w.split) * element.numpy.itemsize)};"
             loops = lay_out(w, source, "laid", parts.dtypes[1])
-            printer = Printer(loops, types_of(loops))
-            lines = [*printer.body(), f"{parts.product.symbol}_pack(laid, packed);"]
+            laying = [first, *(f"    {line}" for line in Printer(loops, types_of(loops)).body()), "}"]
+            laying += [_WAIT] * shares
+            source = "laid"
         yield "/* The weights, as the product reads them. */"
-        if parts.threads > 1:
-            yield _WAIT if parts.before else ""
-            yield from ("if (thread == 0) {", *(f"    {line}" for line in lines), "}", _WAIT)
-        else:
-            yield from ("{", *(f"    {line}" for line in lines), "}")
+        yield _WAIT if team and parts.before else ""
+        yield from laying
+        given = ", ".join([source, "packed", *["thread", "threads"] * shares])
+        yield from ["if (thread == 0)"] * (team and not shares)
+        yield f"{'    ' * (team and not shares)}{parts.product.symbol}_pack_run({given});"
+        yield _WAIT if team else ""
 
     def program_part(self, part: Sized, source: ProgramSource) -> Iterator[str]:
         outputs = tuple(array for array in part.assigned if array.name in part.outputs)

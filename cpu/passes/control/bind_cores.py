@@ -10,6 +10,7 @@ Source of the mapping: Hidet's spatial task map, row-major over the loops.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
@@ -37,7 +38,13 @@ def bind_cores(kernel: Kernel) -> Kernel:
     if not loops:
         return kernel
     *before, _ = kernel.body
-    body = loops[-1].body
+    whole = bound(loops)
+    # Each worker executes the statements in front of the loops for itself.
+    return replace(kernel, body=(Team((*before, whole)),) if before else (whole,))
+
+
+def bound(loops: Sequence[For]) -> For:
+    """One parallel loop in place of core loops, which stand in one another, the outermost first."""
     trips = list(map(steps_of, loops))
     defines: list[Statement] = []
     for number, loop in enumerate(loops):
@@ -45,6 +52,4 @@ def bind_cores(kernel: Kernel) -> Kernel:
         if number:
             task = applied("%", task, constant(trips[number]))
         defines.append(Define(loop.name, loop.start + task * loop.step))
-    whole = For(WORKER, ZERO, constant(prod(trips)), 1, (*defines, *body), "core")
-    # Each worker executes the statements in front of the loops for itself.
-    return replace(kernel, body=(Team((*before, whole)),) if before else (whole,))
+    return For(WORKER, ZERO, constant(prod(trips)), 1, (*defines, *loops[-1].body), "core")

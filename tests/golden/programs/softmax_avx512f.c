@@ -257,9 +257,9 @@ int program_y_01b657c630be(const float *restrict x, float *restrict y)
         fputs("program_y_01b657c630be: this CPU lacks avx512f or avx512vl or fma\n", stderr);
         abort();
     }
+    int outside = 0;
     const int dynamic = omp_get_dynamic();
     omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */
-    int outside = 0;
     #pragma omp parallel num_threads(THREADS) reduction(| : outside)
     outside |= program_y_01b657c630be_run(x, y, omp_get_thread_num(), omp_get_num_threads());
     omp_set_dynamic(dynamic);

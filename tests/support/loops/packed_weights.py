@@ -8,7 +8,7 @@ import numpy as np
 
 from cpu.codegen.inside import facts_of_scheme
 from cpu.passes.forms import packing_forms
-from cpu.passes.order import PACK_WEIGHTS
+from cpu.passes.order import PACK_WEIGHTS, PLACE_BARRIERS, SHARE_THREADS
 from microkernels.tile.isa import EVERY_ISA
 from tiling.loops.buffer import Buffer
 from tiling.loops.interpreter.interpret import interpret
@@ -21,6 +21,7 @@ from tiling.rewrite.weight_groups import packed_elements, weight_groups_of
 from tiling.scheme.scheme import Scheme
 
 PACKING = PACK_WEIGHTS
+_OF_A_THREAD = SHARE_THREADS, PLACE_BARRIERS
 
 
 def packed(plain: Kernel, packing: Kernel, w: np.ndarray) -> np.ndarray:
@@ -58,11 +59,11 @@ def packed_forms(forms: Mapping[str, Kernel]) -> tuple[Kernel, Kernel]:
     return forms[names[names.index(PACKING) - 1]], forms[PACKING]
 
 
-def forms_that_pack(scheme: Scheme) -> list[tuple[str, Kernel]]:
-    """The loops that pack the weights of a scheme, after each pass."""
+def forms_that_pack(scheme: Scheme, threads: int = 1) -> list[tuple[str, Kernel]]:
+    """The loops that pack the weights of a scheme, after each pass. threads: how many share a call."""
     rows = (isa for isa in EVERY_ISA.values() if (isa.dtype, isa.lanes) == (scheme.problem.dtype, scheme.lanes))
     isa = next(isa for isa in rows if bool(isa.matrix) == uses_matrix_instructions(scheme))
-    return list(packing_forms(facts_of_scheme(scheme, isa, False), weight_groups_of(scheme)))
+    return list(packing_forms(facts_of_scheme(scheme, isa, False, threads), weight_groups_of(scheme)))
 
 
 def pack_loops(scheme: Scheme) -> Kernel:
@@ -70,12 +71,12 @@ def pack_loops(scheme: Scheme) -> Kernel:
     return forms_that_pack(scheme)[0][1]
 
 
-def by_loops(scheme: Scheme, w: np.ndarray) -> np.ndarray:
+def by_loops(scheme: Scheme, w: np.ndarray, threads: int = 1) -> np.ndarray:
     """The weights as the kernel's own packing leaves them, in any form. Numbers that it left out would be -1."""
     packed = []
-    for _, kernel in forms_that_pack(scheme):
+    for name, kernel in forms_that_pack(scheme, threads):
         found = {"W": w, "packed": np.full(packed_elements(scheme), -1).astype(w.dtype)}
-        interpret(kernel, found)
+        interpret(kernel, found, threads=threads if name in _OF_A_THREAD else 1)
         packed.append(found["packed"])
     for found in packed[1:]:
         np.testing.assert_array_equal(found, packed[0])

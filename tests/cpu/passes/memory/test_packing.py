@@ -19,7 +19,7 @@ from tests.support.loops.passes import SAME, TILES, forms_by_name
 from tiling.arrays.access import access_of
 from tiling.loops.index import constant
 from tiling.loops.kernel import Kernel
-from tiling.loops.language import Comment, For, Load, Store
+from tiling.loops.language import Barrier, Comment, For, Load, Store
 from tiling.loops.listing import listing
 from tiling.loops.lowering.lower import lower_scheme
 from tiling.loops.passes import LOWER
@@ -79,6 +79,23 @@ def test_rows_of_w_go_to_all_panels(problem, text, wanted):
     np.testing.assert_array_equal(by_loops(scheme, w), packed(by_name[LOWER], by_name[PACKING], w))
 
 
+@pytest.mark.parametrize("threads", [2, 3, 7])
+@pytest.mark.parametrize("problem, text", KERNELS)
+def test_threads_share_what_one_thread_packs(problem, text, threads):
+    scheme, w = parse(problem, text.format(v=4)), inputs(problem)["W"]
+    np.testing.assert_array_equal(by_loops(scheme, w, threads), by_loops(scheme, w))
+    *_, (_, kernel) = forms_that_pack(scheme, threads)
+    shares = [s for s in statements(kernel) if isinstance(s, For) and "thread" in s.start.names()]
+    assert shares and not any(isinstance(s, Barrier) for s in statements(kernel))
+
+
+def test_a_thread_has_several_steps_of_packing():
+    scheme = parse(matmul(m=4, n=32, k=32), "T(n,2) T(m,2) S(c) T(k,32) U(m,2) U(n,4) V(n,4)")
+    *_, (_, kernel) = forms_that_pack(scheme, 2)
+    (share,) = (s for s in statements(kernel) if isinstance(s, For) and "thread" in s.start.names())
+    assert share.stop.at({"thread": 1, "threads": 2}) == 8  # four steps of k_rows, of two panels each
+
+
 def test_a_column_that_does_not_exist_is_zeros():
     problem, text = KERNELS[1]
     text = listing(pack_loops(parse(problem, text.format(v=4))))
@@ -114,9 +131,14 @@ def test_a_pass_before_packing_changes_what_is_packed():
 
 
 @pytest.mark.parametrize(
-    "text, arrays", [(TILES, "W, packed"), ("F(2x2,3x3) B(3,8) T(n,2) S(c) T(k,2) U(m,3) V(n,{v})", "W, G, packed")]
+    "text, threads, arrays",
+    [
+        (TILES, 1, "W, packed"),
+        (TILES.replace("R(k) T(h,4)", "T(h,4)@core R(k)"), 2, "W, packed"),
+        ("F(2x2,3x3) B(3,8) T(n,2) S(c) T(k,2) U(m,3) V(n,{v})", 1, "W, G, packed"),
+    ],
 )
-def test_a_pass_that_packing_needs_too_comes_into_its_text(text, arrays):
+def test_a_pass_that_packing_needs_too_comes_into_its_text(text, threads, arrays):
     def remarked(kernel: Kernel, facts) -> Kernel:
         about = Comment(f"{facts.threads} packs: {', '.join(buffer.name for buffer in kernel.arrays)}")
         return replace(kernel, body=(about, *kernel.body))
@@ -125,8 +147,8 @@ def test_a_pass_that_packing_needs_too_comes_into_its_text(text, arrays):
     for packs in (True, False):
         with patch("cpu.passes.forms.PRODUCT", (*PRODUCT, ProductPass("remark", remarked, packs=packs))):
             written = emit(scheme, ISAS["portable"], 2).text
-        _, _, pack = written.partition("_pack(")
-        assert (f"/* 1 packs: {arrays} */" in pack) == packs
+        _, _, pack = written.partition("_pack_run(")
+        assert (f"/* {threads} packs: {arrays} */" in pack) == packs
 
 
 def test_packing_has_its_own_forms():
