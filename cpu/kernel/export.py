@@ -2,7 +2,7 @@
 record.
 
 The record, SYMBOL.json, says which scheme and problem the library was made from. `cpu.kernel.saved` reads it and makes
-a `Kernel` again, without a compiler.
+a `CpuKernel` again, without a compiler.
 """
 
 from __future__ import annotations

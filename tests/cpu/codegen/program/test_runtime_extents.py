@@ -141,7 +141,7 @@ def test_the_text_says_what_a_call_has():
 def test_c_refuses_what_is_out_of_bounds(tmp_path):
     """Called from C: 2 and nothing written, whatever the arrays."""
     kernel = build_program(sized(read("y[i] = 2 * x[i]"), {"i": "<=100"}), PORTABLE)
-    _, header, library = kernel.save(tmp_path, "twice")
+    _, header, library, *_ = kernel.save(tmp_path, "twice")
     assert "int twice(const float *x, float *y, long i_extent);" in header.read_text()
     call = ctypes.CDLL(str(library)).twice
     call.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long]
