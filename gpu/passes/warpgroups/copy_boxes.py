@@ -107,9 +107,8 @@ class _Filling:
         """The block, whose loops over steps begin with copies."""
         found: list[Statement] = []
         for statement in _with_a_loop(block, self.depth, self.name):
-            is_loop = isinstance(statement, For) and statement.kind == "serial" and not is_turn(statement)
-            if is_loop and any(map(fills, statement.body)):  # type: ignore[union-attr]
-                found.append(self.step(statement))  # type: ignore[arg-type]
+            if isinstance(statement, For) and _has_steps(statement) and any(map(fills, statement.body)):
+                found.append(self.step(statement))
             else:
                 found.append(with_blocks(statement, self.body))
         return tuple(found)
@@ -130,6 +129,10 @@ class _Filling:
         return replace(
             loop, body=(*tiles, self.threads.each((asked, *copies), 1), self.threads.each((arrived,)), *work)
         )
+
+
+def _has_steps(loop: For) -> bool:
+    return loop.kind == "serial" and not is_turn(loop)
 
 
 def _with_a_loop(block: Body, depth: str, name: str) -> Body:

@@ -123,8 +123,9 @@ class _Turns:
                 found.append(self.own_turns(statement))
             else:
                 inner = with_blocks(statement, self.of_one)
-                awaits = isinstance(inner, For) and any(isinstance(s, Await) for s in inner.body)
-                found.append(self.with_end(inner) if awaits else inner)  # type: ignore[arg-type]
+                if isinstance(inner, For) and any(isinstance(s, Await) for s in inner.body):
+                    inner = self.with_end(inner)
+                found.append(inner)
         return tuple(found)
 
     def own_warps(self, warps: For) -> For:
