@@ -15,7 +15,7 @@ from typing import Any
 from cpu.codegen.arrays import elements_of
 from cpu.codegen.check import check
 from cpu.codegen.epilogue import pointers
-from cpu.codegen.frame.call import CallSignature, call_text, meanwhile
+from cpu.codegen.frame.call import CallSignature, Packing, call_text
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.codegen.frame.operands import operands
 from cpu.codegen.frame.remarks import about_memory, about_operands, about_run, about_strides, preamble
@@ -55,7 +55,7 @@ class Source:
 
     For other dtypes X, W and Y have other C types (`cpu.runtime.numbers`). inside: the text without the first function.
     packed: how many numbers the packed weights have. scratch: bytes that SYMBOL_run needs; None for a saved kernel.
-    own: additional bytes for each thread after the first.
+    own: additional bytes for each thread after the first. pack_threads: how many threads share SYMBOL_pack_run.
     """
 
     symbol: str
@@ -67,6 +67,7 @@ class Source:
     packed: int
     scratch: int | None = None
     own: int = 0
+    pack_threads: int = 1
 
     @property
     def text(self) -> str:
@@ -105,12 +106,13 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
     as_it_lies = strips or (x_type == types[0] and not inside.copy)
     scratch = inside.scratch.bytes(threads)
     call = CallSignature(symbol, _parameters(problem, isa, as_it_lies), scratch, threads)
+    packing = Packing(ELEMENTS[elements_of(problem)[1]].c, threads)
     casts = [] if as_it_lies or inside.copy else [f"const {x_type} *const X = (const {x_type} *)input;"]
     casts += [] if isa.word == "float" else ["const word *const W = (const word *)packed;"]
     packs = inside.panel and access_of(dots.problem).weights_broadcast
     memory = about_memory(inside.parts, strips, inside.panel)
     text = TEMPLATES.get_template("kernel.c.j2").render(
-        _shared(scheme, problem, isa, call),
+        _shared(scheme, problem, isa, call, packing),
         loops=show(dots).splitlines(),
         microkernels=[describe(kernel, isa, packs) for kernel in kernels],
         operands=about_operands(problem, dots.problem, inside.copy, strips),
@@ -124,14 +126,15 @@ def emit(scheme: Scheme | Winograd, isa: Isa, threads: int = 1, stream: bool = F
         packers=[],
         pack=pack_lines(scheme, facts_of_scheme(scheme, isa, streams, threads)),
     )
-    plain = call_text(call, isa, weights=ELEMENTS[elements_of(problem)[1]].c)
+    plain = call_text(call, isa, packing=packing)
     own, packed = inside.scratch.own.offset, packed_elements(scheme)
-    return Source(symbol, text, plain, isa.name, threads, kernels, packed, scratch.offset, own)
+    return Source(symbol, text, plain, isa.name, threads, kernels, packed, scratch.offset, own, packing.threads)
 
 
-def _shared(scheme: Scheme | Winograd, problem: Problem, isa: Isa, call: CallSignature) -> dict[str, Any]:
+def _shared(
+    scheme: Scheme | Winograd, problem: Problem, isa: Isa, call: CallSignature, packing: Packing
+) -> dict[str, Any]:
     """The fields of the frame that every kernel has."""
-    types = [ELEMENTS[name].c for name in elements_of(problem)]
     return {
         "symbol": call.symbol,
         "version": VERSION,
@@ -139,12 +142,8 @@ def _shared(scheme: Scheme | Winograd, problem: Problem, isa: Isa, call: CallSig
         "scheme": scheme.text,
         "isa": isa,
         "dtype": ", ".join(dict.fromkeys(elements_of(problem))),
-        "pack_parameters": [
-            f"const {types[1]} *restrict W",
-            f"{types[1]} *restrict packed",
-            *meanwhile(False, call.threads),
-        ],
-        "pack_share": ": the part of thread `thread` of `threads`" * call.has_team,
+        "pack_parameters": packing.run_parameters,
+        "pack_share": ": the part of thread `thread` of `threads`" * (packing.threads > 1),
         "weights": operands(problem)[1].removeprefix("W: "),
         "run_parameters": call.run_parameters,
     }
@@ -213,14 +212,15 @@ def _winograd(winograd: Winograd, isa: Isa, threads: int) -> Source:
     fields, memory = frame_fields(winograd, isa, threads, symbol)
     scratch = memory.bytes(threads)
     call = CallSignature(symbol, _parameters(problem, isa), scratch, threads)
+    packing = Packing(ELEMENTS[elements_of(problem)[1]].c, 1)
     text = TEMPLATES.get_template("kernel.c.j2").render(
-        _shared(winograd, problem, isa, call),
+        _shared(winograd, problem, isa, call, packing),
         microkernels=[describe(kernel, isa) for kernel in kernels],
         **fields,
     )
-    plain = call_text(call, isa, weights=ELEMENTS[elements_of(problem)[1]].c)
+    plain = call_text(call, isa, packing=packing)
     own, packed = memory.own.offset, packed_floats(winograd)
-    return Source(symbol, text, plain, isa.name, threads, kernels, packed, scratch.offset, own)
+    return Source(symbol, text, plain, isa.name, threads, kernels, packed, scratch.offset, own, packing.threads)
 
 
 def microkernels_of(scheme: Scheme | Winograd, isa: Isa) -> tuple[Microkernel, ...]:

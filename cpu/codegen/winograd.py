@@ -51,7 +51,6 @@ _ALGORITHM = """\
 _TASKS = """\
 /* Every worker takes a run of tasks: the parts of a block one after the other, so that V of a block is computed once.
  *     {buffers}. */"""
-_ALONE = ["if (thread > 0) return; /* the first thread packs all */"]
 # What the buffers in a call's scratch memory hold.
 _BUFFERS = {
     "V": "V of a block, point after point, the tiles of a point in rows; each worker has one",
@@ -93,7 +92,7 @@ def frame_fields(winograd: Winograd, isa: Isa, threads: int, symbol: str) -> tup
         "about_run": about_run(threads, scratch, arrays, [], _TASKS.format(buffers="\n *     ".join(buffers_of))),
         "body": body,
         "packers": packers,
-        "pack": [*_ALONE * (threads > 1), *_packing(winograd, symbol, weights.scratch.shared.offset, packing)],
+        "pack": _packing(winograd, symbol, weights.scratch.shared.offset, packing),
     }
     return fields, kernel.scratch
 

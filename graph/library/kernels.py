@@ -29,7 +29,7 @@ class KernelFile:
     threads: how many share a call; each calls SYMBOL_run. arrays: the C type of each, such as "const float *".
     scratch: bytes of memory that a call needs while it runs. packed: bytes of the packed weights of a product; 0 for a
     program, which returns 1 if an index that it read lay outside. scheme: the text that a search chose. residuals: the
-    places of the inputs that may be the output itself.
+    places of the inputs that may be the output itself. pack_threads: how many share the packing.
     """
 
     symbol: str
@@ -41,6 +41,7 @@ class KernelFile:
     packed: int = 0
     scheme: str = ""
     residuals: tuple[int, ...] = ()
+    pack_threads: int = 1
 
     @property
     def openmp(self) -> bool:
@@ -48,8 +49,10 @@ class KernelFile:
 
     @property
     def packing(self) -> tuple[str, ...]:
-        """The C type of each parameter of SYMBOL_pack_run: a product's weights, where they are packed, and its team."""
-        return self.arrays[1], self.arrays[1].removeprefix("const "), *("long", "long") * (self.threads > 1)
+        """The C type of each parameter of SYMBOL_pack_run: a product's weights, where they are packed, and the team
+        that shares the packing.
+        """
+        return self.arrays[1], self.arrays[1].removeprefix("const "), *("long", "long") * (self.pack_threads > 1)
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -110,6 +113,7 @@ class Kernels:
             packed,
             scheme.text,
             tuple(place for place, array in beside if work.may_be_output(array)),
+            source.pack_threads,
         )
 
     def _scratch(self, source: Any) -> int:

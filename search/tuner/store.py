@@ -18,7 +18,7 @@ from tiling.machine import Timing, is_rate
 
 # The version of the model, of whole kernels and of this file's records. EMITTER_VERSION is the version of register
 # tiles.
-MODEL_VERSION = 48
+MODEL_VERSION = 49
 VERSION = f"{EMITTER_VERSION}.{MODEL_VERSION}"
 
 # The bandwidths that a machine's facts hold for every level.

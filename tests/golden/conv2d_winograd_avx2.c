@@ -642,10 +642,9 @@ __attribute__((target("no-avx"))) static void pack_product(float *restrict W, fl
     }
 }
 
-/* Packs the weights: the part of thread `thread` of `threads`. They lie in memory as w[k, c, r, s] of 37 x 5 x 3 x 3. */
-__attribute__((target("no-avx"))) void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_pack_run(const float *restrict W, float *restrict packed, long thread, long threads)
+/* Packs the weights. They lie in memory as w[k, c, r, s] of 37 x 5 x 3 x 3. */
+__attribute__((target("no-avx"))) void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_pack_run(const float *restrict W, float *restrict packed)
 {
-    if (thread > 0) return; /* the first thread packs all */
     /* U = G w G^T of each point, computed in double and rounded once. */
     static const double G[] = {
         -1, 0, 0,
@@ -729,9 +728,5 @@ void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2(co
 /* Packs the weights, once for many calls. */
 __attribute__((target("no-avx"))) void conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_pack(const float *restrict W, float *restrict packed)
 {
-    const int dynamic = omp_get_dynamic();
-    omp_set_dynamic(0); /* the team has THREADS threads, whatever OMP_DYNAMIC says */
-    #pragma omp parallel num_threads(THREADS)
-    conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_pack_run(W, packed, omp_get_thread_num(), omp_get_num_threads());
-    omp_set_dynamic(dynamic);
+    conv2d_winograd_f32_c5_h7_w7_k37_r3_s3_pad1_relu_y_b_k_27faefbe__avx2_t2_pack_run(W, packed);
 }

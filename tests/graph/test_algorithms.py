@@ -1,6 +1,7 @@
 """Models with Winograd's algorithm: where it is taken, and what is said of its errors."""
 
 import json
+import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 from onnx import helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 
-from graph import ModelError, compile_model, plan
+from cpu.runtime.compiler.toolchain import find_compiler
+from graph import ModelError, compile_model, load_model, plan
 from search.flow import choices as flow
 from tests.support.models.onnx_models import model
 
@@ -54,6 +56,20 @@ def test_auto_takes_winograd_where_it_can_be_and_is_near_the_reference(winograd_
     (y,) = compiled(x)
     # Two layers sum 288 products each, with the constants of F(4). A wrong tap would give far more.
     assert np.abs(y - wanted).max() < 1e-4 * np.abs(wanted).max()
+
+
+@pytest.mark.slow
+def test_make_builds_a_model_of_two_threads_that_has_winograd(winograd_first, tmp_path):
+    """The makefile takes a warning for an error."""
+    if not find_compiler().openmp:
+        pytest.skip("the compiler has no OpenMP")
+    compiled = compile_model(network(), threads=2, algorithm="auto", name="net")
+    assert any(each.scheme.startswith("F(") for each in compiled.explained)
+    compiled.save(tmp_path)
+    (tmp_path / "net.so").unlink()
+    subprocess.run(["make", "net.so"], cwd=tmp_path, check=True, capture_output=True)
+    x = np.random.default_rng(1).standard_normal((1, 32, 14, 14)).astype(np.float32)
+    np.testing.assert_array_equal(load_model(tmp_path)(x), compiled(x))
 
 
 @pytest.mark.slow

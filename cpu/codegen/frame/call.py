@@ -3,6 +3,8 @@
 void SYMBOL(X, W, Y)                          what a program calls
 void SYMBOL_run(X, W, Y, scratch, thread, threads)      what each thread does of it, for callers that have both
 void SYMBOL_pack(W, packed), SYMBOL_pack_run(W, packed, thread, threads)        the same of packing weights
+
+Where one thread packs all weights, SYMBOL_pack_run has no `thread` and `threads`, and SYMBOL_pack starts no team.
 """
 
 from __future__ import annotations
@@ -65,6 +67,24 @@ class CallSignature:
 
 
 @dataclass(frozen=True)
+class Packing:
+    """What packing a product's weights takes. weights: their C type. threads: the most threads that share it."""
+
+    weights: str
+    threads: int
+
+    @property
+    def parameters(self) -> list[str]:
+        """The parameters of SYMBOL_pack."""
+        return [f"const {self.weights} *restrict W", f"{self.weights} *restrict packed"]
+
+    @property
+    def run_parameters(self) -> list[str]:
+        """The parameters of SYMBOL_pack_run."""
+        return [*self.parameters, *meanwhile(False, self.threads)]
+
+
+@dataclass(frozen=True)
 class Gives:
     """What a program's function returns, and how it is called by a list of its arguments.
 
@@ -77,9 +97,9 @@ class Gives:
     places: Sequence[str]
 
 
-def call_text(call: CallSignature, isa: Isa, gives: Gives | None = None, weights: str = "") -> str:
-    """The text that follows the kernel's own functions. gives: what the function of a program returns. weights: the C
-    type of a product's weights.
+def call_text(call: CallSignature, isa: Isa, gives: Gives | None = None, packing: Packing | None = None) -> str:
+    """The text that follows the kernel's own functions. gives: what the function of a program returns. packing: that of
+    a product's weights.
     """
     text: str = TEMPLATES.get_template("call.c.j2").render(
         symbol=call.symbol,
@@ -93,7 +113,7 @@ def call_text(call: CallSignature, isa: Isa, gives: Gives | None = None, weights
             *_memory(call),
             *_run(call, gives is not None),
         ],
-        behind=[*(_by_list(call, gives) if gives else []), *(_pack(call, isa, weights) if weights else [])],
+        behind=[*(_by_list(call, gives) if gives else []), *(_pack(call, isa, packing) if packing else [])],
     )
     return text
 
@@ -144,16 +164,14 @@ def _run(call: CallSignature, returns: bool) -> list[str]:
     runs = f"{'outside |= ' * returns}{call.symbol}_run({', '.join(call.arguments)});"
     return [
         *["int outside = 0;"] * returns,
-        *_in_team(call, runs, " reduction(| : outside)" * returns),
+        *(_in_team(call, runs, " reduction(| : outside)" * returns) if call.has_team else [runs]),
         *["free(scratch);"] * call.needs_memory,
         *["return outside;"] * returns,
     ]
 
 
 def _in_team(call: CallSignature, runs: str, clauses: str = "") -> list[str]:
-    """The lines of a call that a team makes where there is one."""
-    if not call.has_team:
-        return [runs]
+    """The lines of a call that a team makes."""
     threads = "THREADS" if call.team is None or call.team.is_constant else number(call.team)
     return [
         "const int dynamic = omp_get_dynamic();",
@@ -164,15 +182,16 @@ def _in_team(call: CallSignature, runs: str, clauses: str = "") -> list[str]:
     ]
 
 
-def _pack(call: CallSignature, isa: Isa, weights: str) -> list[str]:
-    """The function that packs the weights of a product. weights: their C type."""
-    given = ["W", "packed", *[_THREAD, _THREADS] * call.has_team]
+def _pack(call: CallSignature, isa: Isa, packing: Packing) -> list[str]:
+    """The function that packs the weights of a product."""
+    shared = packing.threads > 1
+    runs = f"{call.symbol}_pack_run({', '.join(['W', 'packed', *[_THREAD, _THREADS] * shared])});"
     return [
         "",
         "/* Packs the weights, once for many calls. */",
-        f"{isa.any_cpu}void {call.symbol}_pack(const {weights} *restrict W, {weights} *restrict packed)",
+        f"{isa.any_cpu}void {call.symbol}_pack({', '.join(packing.parameters)})",
         "{",
-        *(f"    {line}" for line in _in_team(call, f"{call.symbol}_pack_run({', '.join(given)});")),
+        *(f"    {line}" for line in (_in_team(call, runs) if shared else [runs])),
         "}",
     ]
 

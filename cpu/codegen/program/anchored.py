@@ -120,7 +120,7 @@ class _Whole:
             types += ["char *"] * bool(source.scratch) + ["long", "long"] * (source.threads > 1)
             yield f"int {source.symbol}_supported(void);"
             yield f"{gives} {source.symbol}_run({', '.join(types)});"
-        team = ["long", "long"] * (parts.product.threads > 1)
+        team = ["long", "long"] * (parts.product.pack_threads > 1)
         yield f"void {parts.product.symbol}_pack_run({', '.join([f'const {w} *', f'{w} *', *team])});"
 
     def steps(self) -> Iterator[str]:
@@ -147,14 +147,14 @@ class _Whole:
 
     def weights(self, w: Operand) -> Iterator[str]:
         """The lines for the weights: the first thread puts their axes in the product's order, and those that share the
-        product pack them.
+        packing pack them.
         """
         parts, source = self.parts, self.names[w.array]
         element = ELEMENTS[parts.dtypes[1]]
         number = element.c
         packed = self.place(parts.product.packed * element.numpy.itemsize)
         yield f"{number} *const packed = ({number} *){packed};"
-        team, shares = parts.threads > 1, parts.product.threads > 1
+        team, shares = parts.threads > 1, parts.product.pack_threads > 1
         first = "if (thread == 0) {" if team else "{"
         laying: list[str] = []
         if not in_order(w):

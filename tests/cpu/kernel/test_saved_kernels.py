@@ -15,32 +15,54 @@ import pytest
 from cpu.kernel.export import ExportError
 from cpu.kernel.saved import load
 from cpu.reference.oracle import integers, reference
+from cpu.runtime.compiler.toolchain import find_compiler
 from search import load_kernel
 from tests.support.kernels.cases import CASES, kernel_of
 from tests.support.kernels.saved import PROBLEM, TEXT, example
 from tiling.epilogue import fused
+from tiling.operators import conv2d
 from tiling.rewrite.pointwise import pointwise2d
 
 OTHER = (
     "T(c,5) R(k) T(h,7) S(y) T(r,3) T(s,3) U(w,7) V(k,{v})"  # of the same problem; it reads weights in another order
 )
+WINOGRAD = conv2d(c=5, h=7, w=7, k=40, r=3, s=3, padding=1), "F(2x2,3x3) B(4,40) R(m) R(n) S(c) T(k,5) V(n,{v})"
+
+
+def checksum(problem):
+    """What the example of a saved kernel prints where the kernel is right."""
+    x = (np.arange(problem.broadcast.elements) % 5 - 2).astype(np.float32).reshape(problem.broadcast.shape)
+    w = (np.arange(problem.vector.elements) % 7 - 3).astype(np.float32).reshape(problem.vector.shape)
+    y = reference(problem, x, w).ravel()
+    return np.sum(y * (np.arange(y.size) % 3 + 1))
 
 
 def test_a_saved_kernel_needs_no_python(saved):
     assert set(saved) == {".c", ".h", ".so", ".json", ".mk", ""}
     folder = saved[".so"].parent
     program = example(folder, saved[".so"])
-    x = (np.arange(PROBLEM.broadcast.elements) % 5 - 2).astype(np.float32).reshape(PROBLEM.broadcast.shape)
-    w = (np.arange(PROBLEM.vector.elements) % 7 - 3).astype(np.float32).reshape(PROBLEM.vector.shape)
-    y = reference(PROBLEM, x, w).ravel()
     for arguments in ([], ["0.05"]):
         printed = subprocess.run([program, *arguments], check=True, capture_output=True, text=True).stdout
-        assert f"checksum {np.sum(y * (np.arange(y.size) % 3 + 1)):.0f}" in printed
+        assert f"checksum {checksum(PROBLEM):.0f}" in printed
 
 
 def make(folder, *words):
     """What `make` prints there; it must succeed."""
     return subprocess.run(["make", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem, text", [CASES["loops for cores"], WINOGRAD])
+def test_make_builds_a_kernel_of_two_threads_without_a_warning(problem, text, tmp_path):
+    """The makefile takes a warning for an error."""
+    if not find_compiler().openmp:
+        pytest.skip("the compiler has no OpenMP")
+    kernel = kernel_of(problem, text, "portable", threads=2)
+    kernel.save(tmp_path, "layer")
+    assert kernel.emitted.threads == 2 and "-Wextra -Werror" in (tmp_path / "layer.mk").read_text()
+    make(tmp_path)
+    printed = subprocess.run(["./layer_example"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert f"checksum {checksum(problem):.0f}" in printed
 
 
 @pytest.mark.slow
