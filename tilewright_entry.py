@@ -210,7 +210,8 @@ def _formatted(
 
 
 def _named(hiding: Path) -> str:
-    return f"{hiding} stands in the place of the package {hiding.stem!r}: rename it, or start elsewhere"
+    wrong = hiding.parent if hiding.name == "__init__.py" else hiding
+    return f"{wrong} stands in the place of the package {wrong.stem!r}: rename it, or start elsewhere"
 
 
 def _begin() -> None:

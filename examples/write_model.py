@@ -1,9 +1,10 @@
-"""A small model as an ONNX file: a convolution, its ReLU and a mean over each channel, for the commands on models.
+"""A small model as an ONNX file, and an input for it: a convolution, its ReLU and a mean over each channel.
 
 python examples/write_model.py [FILE.onnx]        then: python -m graph.compile model.onnx --emit folder --explain
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -12,7 +13,8 @@ try:
 except ModuleNotFoundError:
     sys.exit("this example needs onnx: pip install 'tilewright[models]'")
 
-file = sys.argv[1] if len(sys.argv) > 1 else "model.onnx"
+file = Path(sys.argv[1] if len(sys.argv) > 1 else "model.onnx")
+input_file = file.with_name("x.npy")
 weights = np.random.default_rng(0).standard_normal((16, 3, 3, 3), np.float32)
 nodes = [
     helper.make_node("Conv", ["x", "w"], ["sums"], pads=[1, 1, 1, 1]),
@@ -24,6 +26,7 @@ y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 16, 1, 1])
 graph = helper.make_graph(nodes, "small", [x], [y], [numpy_helper.from_array(weights, "w")])
 try:
     save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), file)
+    np.save(input_file, np.random.default_rng(1).standard_normal((1, 3, 32, 32), np.float32))
 except OSError as error:
-    sys.exit(f"{file} cannot be written: {error.strerror}")
-print(f"wrote {file}")
+    sys.exit(f"{error.filename} cannot be written: {error.strerror}")
+print(f"wrote {file} and an input for it, {input_file}")

@@ -16,7 +16,7 @@ from graph.calls.differences import apart
 from graph.calls.random_inputs import random_inputs
 from graph.model.language import Branch, Copy, Loop, Step
 from tiling.problem import Problem
-from tiling.program.language import Reduce
+from tiling.program.language import Statement
 
 # What onnx 1.23.2's reference takes, counted in operations of a product: it makes 2e9 of them a second on a Zen 5.
 _NODE = 1 << 15  # 20 µs for a node, as 60,000 iterations of a small loop take
@@ -39,8 +39,13 @@ def _work(step: Step) -> float:
         return _NODE
     if isinstance(work, Problem):
         return _NODE + work.flops
-    reduced = any(isinstance(statement.value, Reduce) for statement in work.program.statements)
-    return _NODE + prod(work.extents.values()) * (_REDUCED if reduced else _POINT)
+    return sum(_NODE + _points(statement, work.extents) for statement in work.program.statements)
+
+
+def _points(statement: Statement, extents: Mapping[str, int]) -> int:
+    """About what the reference takes for a statement: each is a node of its own there."""
+    points = prod(extents[dim] for dim in (*statement.dims, *statement.reduced))
+    return points * (_REDUCED if statement.reduced else _POINT)
 
 
 def reference_error(proto: onnx.ModelProto, known: Mapping[str, Any], model: CompiledModel) -> float | str:

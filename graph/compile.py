@@ -24,6 +24,7 @@ from graph.variant import works_of
 from search.commands.ending import ending
 from search.commands.options import c_name, folder, seconds, whole
 from search.commands.progress import counted
+from search.commands.searching import keeping
 from search.evaluator.interface.files import writable
 from search.flow import ranked
 from tilewright_entry import run
@@ -42,7 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit code. 1: it failed; 2: it cannot be done as asked; 130: Ctrl-C."""
     options = _parser().parse_args(arguments)
     try:
-        text = told(options)
+        with keeping(bool(options.budget)):
+            text = told(options)
     except KeyboardInterrupt:
         kept = "what was tuned is kept" if options.budget else "the kernels that are compiled are kept"
         raise KeyboardInterrupt(f"interrupted: {kept}, and the next run goes on from there") from None

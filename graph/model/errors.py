@@ -10,6 +10,6 @@ class ModelError(ValueError):
 
 
 def not_open(dim: str, dims: Collection[str]) -> ModelError:
-    """The error where a caller binds a dim that is not an open dim of the model."""
-    others = f"it has {', '.join(sorted(dims))}" if dims else "all its dims are known"
+    """The error where a caller binds a dim that is not an open dim of the model. dims: those that have names."""
+    others = f"it has {', '.join(sorted(dims))}" if dims else "none of its open dims has a name"
     return ModelError(f"the model has no open dim {dim!r}: {others}")

@@ -23,7 +23,16 @@ from search.commands.options import (
 )
 from search.commands.passes import known_pass, loops_text
 from search.commands.report import Report
-from search.commands.searching import add_output, add_search, check_searched, keeping, prepare, saved, searched
+from search.commands.searching import (
+    add_output,
+    add_search,
+    check_searched,
+    keeping,
+    measures,
+    prepare,
+    saved,
+    searched,
+)
 from search.evaluator import backend_of, errors_of, target_of
 from search.evaluator.interface.protocol import TargetError
 from search.flow import ranked
@@ -51,7 +60,7 @@ def main(
     check_target(options.target, found)
     check_searched(found)
     problem = fused(parse_shape(options.shape, options.layout), options.epilogue)
-    with errors_of(options.target), keeping(options):
+    with errors_of(options.target), keeping(measures(options)):
         problem = typed(problem, options.target, options.dtype, options.output_dtype)
         if options.show_passes is not None:
             with readers_may_leave():

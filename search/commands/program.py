@@ -17,7 +17,16 @@ from search.commands.ending import ending
 from search.commands.options import ISA_HELP, check_target, given, repeated
 from search.commands.passes import known_pass, listed
 from search.commands.program_report import GpuReport, ProgramReport
-from search.commands.searching import add_output, add_search, check_searched, keeping, prepare, saved, searched
+from search.commands.searching import (
+    add_output,
+    add_search,
+    check_searched,
+    keeping,
+    measures,
+    prepare,
+    saved,
+    searched,
+)
 from search.evaluator import errors_of, target_of
 from search.evaluator.cpu.programs import (
     PASS_NAMES,
@@ -58,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
     program = sized(read(_text_of(options.text)), _sizes(options.shape), dtype=options.dtype, outputs=_outputs(options))
     if options.show_passes is not None and (options.json or options.explain or options.emit):
         raise ProblemError("--show-passes prints the loops and nothing else: leave out --json, --explain and --emit")
-    with errors_of(options.target), keeping(options):
+    with errors_of(options.target), keeping(measures(options)):
         report = (_told if options.target == "cpu" else _told_of_gpu)(program, options, found)
     with readers_may_leave():
         write(report if isinstance(report, str) else json.dumps(report.as_json()) if options.json else report.as_text())

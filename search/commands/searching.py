@@ -115,9 +115,14 @@ def check_searched(found: frozenset[str]) -> None:
             raise ProblemError(f"--{option} {what}, and --{name} tries none: leave one out")
 
 
-def keeping(options: argparse.Namespace) -> AbstractContextManager[None]:
-    """Around a command. One that measures no candidate also works where nothing can be kept."""
-    return kept_if_possible() if options.model_only or options.show_passes is not None else nullcontext()
+def measures(options: argparse.Namespace) -> bool:
+    """Whether a command may measure candidates."""
+    return not options.model_only and options.show_passes is None
+
+
+def keeping(measured: bool) -> AbstractContextManager[None]:
+    """Around a command. One by which no candidate is measured also works where nothing can be kept."""
+    return nullcontext() if measured else kept_if_possible()
 
 
 def prepare(options: argparse.Namespace) -> None:

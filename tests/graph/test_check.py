@@ -119,6 +119,19 @@ def test_iterations_count_in_what_the_reference_takes():
     assert few < CHECKED < many < unknown == float("inf")
 
 
+def test_the_statements_of_a_group_count_by_themselves():
+    """A softmax is one program of more dims than any of its statements goes over."""
+    nodes = [
+        node("Relu", ["x"], ["r"]),
+        node("ReduceMean", ["r"], ["m"], axes=[2]),
+        node("Sub", ["r", "m"], ["d"]),
+        node("Softmax", ["d"], ["y"], axis=-1),
+    ]
+    proto = made(nodes, [("x", T.FLOAT, (4, 64, 64))], [("y", T.FLOAT, (4, 64, 64))], opset=17)
+    steps = Plan(proto).graph({}).steps
+    assert max(len(step.work.program.statements) for step in steps) > 3 and reference_work(steps) < CHECKED
+
+
 def test_pools_count_in_what_the_reference_takes():
     def pool(size):
         nodes = [node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3])]

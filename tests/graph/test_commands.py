@@ -10,6 +10,7 @@ from onnx.reference import ReferenceEvaluator
 
 from graph import ModelError, compile_model, load_model
 from tests.support.models.onnx_models import model, residual_network, whole
+from tilewright_entry import TilewrightWarning
 
 node = helper.make_node
 
@@ -109,6 +110,21 @@ def test_the_commands_compile_and_run(tmp_path, capsys, monkeypatch):
     (wanted,) = ReferenceEvaluator(residual_network()).run(None, {"x": x})
     assert np.load(tmp_path / "out" / "y.npy").tolist() == wanted.tolist()
     assert "y: f32[1, 10]" in capsys.readouterr().out
+
+
+def test_a_model_compiles_where_nothing_can_be_kept(tmp_path, capsys, monkeypatch):
+    from graph.compile import main
+
+    monkeypatch.setattr("search.flow.ranked.rank_first", lambda *_: None)
+    (tmp_path / "net.onnx").write_bytes(residual_network().SerializeToString())
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TILEWRIGHT_DATA", str(tmp_path / "file" / "below"))
+    command = [str(tmp_path / "net.onnx"), "--dim", "batch=1"]
+    with pytest.warns(TilewrightWarning, match="now nothing is kept"):
+        assert main(command) == 0
+    assert "y: f32[1, 10]" in capsys.readouterr().out
+    assert main([*command, "--budget", "1"]) == 1
+    assert capsys.readouterr().err.startswith("measurements cannot be kept in ")
 
 
 def test_what_is_kept_after_a_ctrl_c_is_told(tmp_path, capsys, monkeypatch):

@@ -159,6 +159,15 @@ def test_a_file_beside_a_script_that_stands_in_for_a_package_is_named(name, tmp_
     assert ended.returncode == 1 and f"ImportError: {tmp_path / name} stands in the place" in ended.stderr
 
 
+def test_a_package_that_stands_in_for_ours_is_named_by_its_folder(tmp_path):
+    (tmp_path / "tiling").mkdir()
+    (tmp_path / "tiling" / "__init__.py").write_text("import what_nobody_has\n")
+    path = f"{tmp_path}{os.pathsep}{ROOT}"
+    ended = run(tmp_path, "-m", "search.conv", "--shape", "c=4,h=4,w=4,k=4,r=1,s=1", PYTHONPATH=path)
+    said = f"{tmp_path / 'tiling'} stands in the place of the package 'tiling': rename it, or start elsewhere\n"
+    assert ended.returncode == 1 and ended.stderr == said
+
+
 def test_a_file_search_py_in_the_current_folder_is_told_in_one_sentence(tmp_path):
     """It stands in the place of this very package, so the sentence is Python's."""
     (tmp_path / "search.py").write_text("made = 'by somebody else'\n")
