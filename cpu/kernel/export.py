@@ -46,11 +46,13 @@ class _Record(TypedDict):
 
 class Record(_Record, total=False):
     """The content of SYMBOL.json. name: the name under which a kernel was saved, if one was given. scratch: bytes that
-    SYMBOL_run needs; records of older kernels lack it.
+    SYMBOL_run needs; records of older kernels lack it. pack_threads: how many threads share SYMBOL_pack_run, where
+    several do.
     """
 
     name: str
     scratch: int
+    pack_threads: int
 
 
 # The fields of every record and of some, with their types.
@@ -132,6 +134,7 @@ def save(kernel: Saveable, folder: str | os.PathLike[str], name: str | None = No
         source.packed,
         source.scratch,
         run=_run_parameters(problem, source),
+        packs_in_team=source.pack_threads > 1,
         residuals=[a.name for a in problem.epilogue_arrays if problem.may_be_output(a) and kernel.scheme.single_pass],
     )
     library = kernel.saved
@@ -210,6 +213,8 @@ def _record(scheme: Scheme | Winograd, source: Source, library: bytes) -> dict[s
         record["name"] = source.symbol
     if source.scratch is not None:
         record["scratch"] = source.scratch
+    if source.pack_threads > 1:
+        record["pack_threads"] = source.pack_threads
     return record | {"sha256": seal(record, source.text.encode(), library)}
 
 

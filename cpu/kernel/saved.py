@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import warnings
 from pathlib import Path
 from typing import cast
@@ -66,6 +67,7 @@ def load(path: str | Path) -> CpuKernel:
         microkernels=microkernels_of(scheme, isa),
         packed=packed_elements_of(scheme),
         scratch=record.get("scratch"),
+        pack_threads=record.get("pack_threads", 1),
     )
     try:
         return CpuKernel(scheme, source, library)
@@ -89,8 +91,9 @@ def _read(path: Path) -> Record:
     # The symbol becomes a file's name and a C declaration.
     if not re.fullmatch("[a-z][a-z0-9_]{0,400}", record["symbol"]) or record["threads"] < 1:
         raise ExportError(f"{path} is no record of a saved kernel: its symbol or its number of threads cannot be")
-    if record.get("scratch", 0) < 0:
-        raise ExportError(f"{path} is no record of a saved kernel: scratch={record['scratch']} cannot be")
+    for field, least, most in (("scratch", 0, sys.maxsize), ("pack_threads", 1, record["threads"])):
+        if not least <= record.get(field, least) <= most:
+            raise ExportError(f"{path} is no record of a saved kernel: {field}={record[field]} cannot be")
     if "name" in record:
         checked_name(record["name"])
     return cast(Record, record)  # its fields and their types were compared with RECORD above

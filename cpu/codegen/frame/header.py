@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cpu.codegen.frame.call import OR_OUTSIDE, OUT_OF_BOUNDS
+from cpu.codegen.frame.call import OR_OUTSIDE, OUT_OF_BOUNDS, TEAM_PARAMETERS
 from cpu.codegen.frame.frames import TEMPLATES
 from cpu.runtime.numbers import ELEMENTS
 from microkernels.tile.isa_row import Isa
@@ -22,19 +22,20 @@ def kernel_header(
     scratch: int | None,
     run: Sequence[str],
     residuals: Sequence[str],
+    packs_in_team: bool,
 ) -> str:
     """The header of a product's kernel.
 
     elements: the formats of x, the weights and the output. packed: how many numbers the packed weights have. scratch:
     bytes that SYMBOL_run asks for; None where that is not known. run: its parameters. residuals: the arrays of the
-    epilogue that may be the output itself.
+    epilogue that may be the output itself. packs_in_team: threads share SYMBOL_pack_run.
     """
     tensors = problem.broadcast, problem.vector, problem.output
     _, w, _ = types = [ELEMENTS[name].c for name in elements]
     names = [tensor.name for tensor in tensors]
     arrays = [(t.name, t, f"of {dtype}") for t, dtype in zip(tensors, elements)]
     arrays += [(f"e_{a.name}", a, f"of f32, {a.name} of the epilogue") for a in problem.epilogue_arrays]
-    product = f"{names[0]} * {names[1]}"
+    product, weights = f"{names[0]} * {names[1]}", f"const {w} *{names[1]}, {w} *packed"
     text: str = TEMPLATES.get_template("kernel.h.j2").render(
         problem=str(problem),
         scheme=scheme,
@@ -46,7 +47,8 @@ def kernel_header(
         arrays=[f"{name}: {' x '.join(map(str, a.shape))}, {a.elements} {of}" for name, a, of in arrays],
         about_elements=[_BF16] * ("bf16" in elements),
         includes=["#include <stdint.h>", ""] * (types[0] != "float"),
-        weights=f"{w} *{names[1]}, {w} *packed",
+        weights=weights,
+        pack_run=_pack_run_lines(symbol, weights) if packs_in_team else [],
         packed=packed,
         computes=f"{problem.epilogue} with y = {product}" if problem.epilogue else f"{names[2]} = {product}",
         parameters=call_parameters(problem, elements),
@@ -79,6 +81,16 @@ def _run_lines(symbol: str, threads: int, scratch: int, run: Sequence[str]) -> l
         "",
         f"/* The same for a caller that has {_of_its_own(threads)}. */",
         f"void {symbol}_run({', '.join(run)});",
+    ]
+
+
+def _pack_run_lines(symbol: str, weights: str) -> list[str]:
+    """The comment and the declaration of SYMBOL_pack_run in a header."""
+    return [
+        "",
+        "/* The same for a caller that has threads of its own: packs the part of thread `thread` of `threads`. All",
+        " * weights are packed when each of these threads has made this call. */",
+        f"void {symbol}_pack_run({', '.join([weights, *TEAM_PARAMETERS])});",
     ]
 
 

@@ -174,6 +174,7 @@ int main(void)
     for (int i = 0; i < {w}; ++i) w[i] = i % 7 - 3;
     {symbol}_pack(w, packed);
     {symbol}(x, packed, y);
+    {packs}
     char *const scratch = aligned_alloc(64, {capitals}_SCRATCH + 64);
     memset(scratch + {capitals}_SCRATCH, 99, 64);
     for (int team = 1; team <= 3; ++team) {{
@@ -187,11 +188,22 @@ int main(void)
     return 0;
 }}
 """
+PACKS = """
+    static float shared[{packed}];
+    for (int team = 1; team <= 4; ++team) {{
+        memset(shared, 99, sizeof shared);
+        #pragma omp parallel num_threads(team)
+        {symbol}_pack_run(w, shared, omp_get_thread_num(), omp_get_num_threads());
+        if (memcmp(packed, shared, sizeof packed)) return 8;
+    }}
+"""
 
 
 @pytest.mark.parametrize("text, threads", [("T(c,2)@core T(h,9)@core T(w,7) S(y) T(r,3) T(s,3) V(c,4)", 3), (None, 3)])
 def test_a_program_with_a_team_and_memory_of_its_own_runs_a_kernel(text, threads, tmp_path):
-    """A team of any size up to the kernel's own runs it: with a copy of x in front, and by Winograd's algorithm."""
+    """A team of any size up to the kernel's own runs it: with a copy of x in front, and by Winograd's algorithm. One of
+    any size packs the weights, but Winograd's.
+    """
     if not find_compiler().openmp:
         pytest.skip("the compiler has no OpenMP")
     problem = conv2d(c=8, k=8, groups=8, h=9, w=7, r=3, s=3, padding=1, layout="nchw") if text else PROBLEM
@@ -200,10 +212,16 @@ def test_a_program_with_a_team_and_memory_of_its_own_runs_a_kernel(text, threads
     kernel.save(tmp_path)
     source = kernel.emitted
     assert source.threads == threads and source.scratch
+    header = (tmp_path / f"{source.symbol}.h").read_text()
+    team = f"void {source.symbol}_pack_run(const float *w, float *packed, long thread, long threads);"
+    assert (team in header) == bool(text) == ("_pack_run" in header)
+    load(tmp_path).save(tmp_path / "again")
+    assert (tmp_path / "again" / f"{source.symbol}.h").read_text() == header
     facts = {"x": problem.broadcast.elements, "w": problem.vector.elements, "y": problem.output.elements}
     arguments = "x, packed, z, scratch, omp_get_thread_num(), omp_get_num_threads()"
     names = {"symbol": source.symbol, "capitals": source.symbol.upper(), "packed": source.packed}
-    (tmp_path / "main.c").write_text(OWN_TEAM.format(**facts, **names, arguments=arguments))
+    packs = PACKS.format(**names) if text else ""
+    (tmp_path / "main.c").write_text(OWN_TEAM.format(**facts, **names, arguments=arguments, packs=packs))
     command = [*find_compiler().command, "-O1", "-fopenmp", "main.c", f"{source.symbol}.so", "-Wl,-rpath,$ORIGIN"]
     subprocess.run([*command, "-o", "main"], cwd=tmp_path, check=True)
     ended = subprocess.run([tmp_path / "main"], capture_output=True, text=True)

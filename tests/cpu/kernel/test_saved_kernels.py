@@ -198,6 +198,7 @@ def test_kernels_load_where_no_program_may_be_loaded_from_memory(saved, monkeypa
         (lambda record: record | {"symbol": "../other"}, "its symbol"),
         (lambda record: record | {"symbol": "x(void); int y"}, "its symbol"),
         (lambda record: record | {"threads": 0}, "its number of threads"),
+        (lambda record: record | {"pack_threads": 2}, "pack_threads=2 cannot be"),
         (lambda record: record | {"threads": 2}, "its symbol is not"),
         (lambda record: record | {"shape": "c=5,h=7,w=7,k=40,r=3,s=3,pad=1"}, "its symbol is not"),
         (lambda record: record | {"scheme": record["scheme"].replace("V(k,4)", "V(k,16)")}, "its symbol is not"),
