@@ -17,6 +17,7 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Iterable
 from typing import NoReturn
 
 from cpu.runtime.processes import worker_child
@@ -40,6 +41,8 @@ class _Server:
         self._ends.setblocking(False)
         signal.set_wakeup_fd(self._ends.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        # The thread that started us may block this signal; then we would hear of no end.
+        self._blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
 
     def serve(self) -> None:
         """Forks as asked, until the parent closes its socket and all children have ended, or is idle for long."""
@@ -92,7 +95,7 @@ class _Server:
         try:
             for mine in (self._control, self._ended, self._ends, told, *self._children.values(), *self._dying.values()):
                 mine.close()
-            _begin(server, printed)
+            _begin(server, printed, self._blocked)
             worker_child.serve(requests, answers)
         except BaseException:
             traceback.print_exc()
@@ -116,10 +119,11 @@ class _Server:
             os.waitpid(ended.si_pid, 0)
 
 
-def _begin(server: int, printed: int) -> None:
-    """Makes a fork a process of its own, which ends with the server."""
+def _begin(server: int, printed: int, blocked: Iterable[int]) -> None:
+    """Makes a fork a process of its own, which ends with the server and blocks the parent's signals."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     os.setsid()
     # The server has one thread, so this signal comes when the server ends and not before.
     with contextlib.suppress(AttributeError, OSError):

@@ -35,6 +35,10 @@ def inherited() -> dict[str, object]:
     return {"folder": os.getcwd(), "umask": umask, "affinity": affinity, "files": list(files), "nice": os.nice(0)}
 
 
+def blocked() -> list[str]:
+    return sorted(signal.Signals(each).name for each in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+
+
 def environment(name: str) -> str | None:
     return os.environ.get(name)
 

@@ -64,6 +64,13 @@ def test_the_environment_is_that_of_the_moment_without_what_was_taken_out(monkey
             assert worker.call(f"{FAULTS}:environment", timeout=PATIENCE, **name) == value
 
 
+def output(program):
+    """What a program prints that ends in time and tells no error."""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.stderr == "" and done.returncode == 0
+    return done.stdout
+
+
 @pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "MALLOC_TOP_PAD_", "LD_LIBRARY_PATH", "OPENBLAS_NUM_THREADS"])
 def test_what_libraries_read_while_they_load_is_there_when_the_server_starts(name):
     with Worker(packages=("tests",), env={name: "3"}) as worker:
@@ -88,6 +95,16 @@ def test_a_worker_inherits_what_the_process_has_changed_since(tmp_path, monkeypa
     assert now == before | changed
     monkeypatch.undo()
     assert asked("inherited") == before
+
+
+def test_a_thread_that_blocks_the_signal_of_ended_children_has_workers():
+    program = (
+        "import signal\n"
+        "from cpu.runtime.processes.worker import Worker\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, signal.SIGUSR1})\n"
+        f"with Worker(packages=('tests',)) as worker: print(worker.call('{FAULTS}:blocked', timeout=60))\n"
+    )
+    assert output(program) == "['SIGCHLD', 'SIGUSR1']\n"
 
 
 def test_a_server_that_is_killed_costs_its_workers_and_no_more():
@@ -192,9 +209,8 @@ def test_a_fork_of_the_parent_has_a_server_of_its_own():
         "assert os.waitpid(pid, 0)[1] == 0\n"
         "print(server() == first, first)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
-    same, first = done.stdout.split()
-    assert same == "True" and done.stderr == ""
+    same, first = output(program).split()
+    assert same == "True"
     assert not running(first), "it ends before the parent does"
 
 
