@@ -70,6 +70,8 @@ class _Server:
         module, descriptors, _, _ = socket.recv_fds(self._control, 1 << 12, 4)
         if not module:
             return False
+        if not descriptors:
+            return True  # no room for any: the parent's socket is closed, which tells it
         told, others = socket.socket(fileno=descriptors[0]), descriptors[1:]
         try:
             if len(others) < 3:

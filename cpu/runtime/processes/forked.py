@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import json
 import os
 import re
@@ -16,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
@@ -29,6 +32,7 @@ _READ_ON_LOADING = (
 # What a process inherits from the thread that starts it, in Linux's words.
 _INHERITED = re.compile(r"^(?:Umask|[UG]id|Groups|Sig(?:Blk|Ign)|Cap\w+|NoNewPrivs|Seccomp\w*|\w+_allowed):.*", re.M)
 _END_SECONDS = 1.0
+_KEPT = 3  # servers that we ask again
 
 
 class Unstarted(RuntimeError):
@@ -36,11 +40,12 @@ class Unstarted(RuntimeError):
 
 
 class Forked:
-    """A process that a server has forked, with the part of `subprocess.Popen` that is needed."""
+    """A process that a server forks, with the part of `subprocess.Popen` that is needed."""
 
-    def __init__(self, told: socket.socket, pid: int) -> None:
-        self._told, self.pid = told, pid
+    def __init__(self, told: socket.socket) -> None:
+        self._told = told
         self.returncode: int | None = None
+        _all.add(self)
 
     def poll(self) -> int | None:
         """The exit code, or that of the signal below zero. None while it runs."""
@@ -63,6 +68,11 @@ class Forked:
         self.wait()
         self._told.close()
 
+    def leave_to_the_parent(self) -> None:
+        """In a fork of this process: here it has ended, and the server kills it when the parent has."""
+        self._told.close()
+        self.returncode = -signal.SIGKILL
+
     def _receive(self, flags: int) -> int:
         if self.returncode is None:
             said = self._told.recv(1 << 10, flags)
@@ -79,12 +89,20 @@ def fork(module: str, descriptors: Sequence[int], environment: Mapping[str, str]
     `Unstarted` where the server ends, and TimeoutError after so many seconds.
     """
     while True:
-        server, new = _running(environment)
-        try:
-            return server.fork(module, descriptors, seconds)
-        except Unstarted:
-            if new:
-                raise  # else it has ended since it was last used
+        with contextlib.ExitStack() as undo:
+            ours, theirs = map(undo.enter_context, socket.socketpair(type=socket.SOCK_SEQPACKET))
+            forked = Forked(ours)
+            with theirs, _starting:  # so nobody forgets the server before it is asked
+                server, new = _running(environment)
+                server.ask(module, [theirs.fileno(), *descriptors])
+            try:
+                server.answer(ours, seconds)
+            except Unstarted:
+                if new:
+                    raise
+                continue  # it has ended since it was last used
+            undo.pop_all()
+            return forked
 
 
 class _Server:
@@ -110,64 +128,68 @@ class _Server:
     def runs(self) -> bool:
         return self._process.poll() is None
 
-    def fork(self, module: str, descriptors: Sequence[int], seconds: float) -> Forked:
-        ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
-        with contextlib.ExitStack() as undo:
-            undo.enter_context(ours)
-            with theirs:
-                try:
-                    passed = [theirs.fileno(), *descriptors]
-                    socket.send_fds(self._control, [module.encode()], passed, socket.MSG_NOSIGNAL)
-                except OSError:
-                    if self.runs():
-                        raise
-            ours.settimeout(seconds)
+    def ask(self, module: str, descriptors: Sequence[int]) -> None:
+        """Sends a request. Where the server has ended, `answer` says so."""
+        with contextlib.suppress(ConnectionError):
+            socket.send_fds(self._control, [module.encode()], descriptors, socket.MSG_NOSIGNAL)
+
+    def answer(self, told: socket.socket, seconds: float) -> None:
+        """Waits until the server has forked, and raises why it has not."""
+        told.settimeout(seconds)
+        try:
+            said = told.recv(1 << 10)
+        except TimeoutError:
+            self._process.kill()
+            raise
+        except ConnectionError:
+            said = b""
+        told.settimeout(None)
+        if not said:
             try:
-                said = ours.recv(1 << 10)
-            except TimeoutError:
-                self._process.kill()
-                raise
-            except ConnectionError:
-                said = b""
-            if not said:
-                self._process.kill()  # it ends anyway, unless it is out of order
-                status = self._process.wait()
-                with _starting:  # another thread may have replaced it just now
-                    raise Unstarted(how_it_ended(status, None if self._printed.closed else self._printed))
-            answer = json.loads(said)
-            if "errno" in answer:
-                raise OSError(answer["errno"], os.strerror(answer["errno"]))
-            ours.settimeout(None)
-            undo.pop_all()
-        return Forked(ours, answer["pid"])
+                status = self._process.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:  # it runs, but had no room for the socket that we sent
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE)) from None
+            with _starting:  # another thread may have replaced it just now
+                raise Unstarted(how_it_ended(status, None if self._printed.closed else self._printed))
+        answer = json.loads(said)
+        if "errno" in answer:
+            raise OSError(answer["errno"], os.strerror(answer["errno"]))
 
     def forget(self) -> None:
-        """Leaves the server to those who asked for its children."""
+        """Leaves the server to those who asked for its children. It ends when these have."""
         self._control.close()
         self._printed.close()
 
-    def end(self) -> None:
-        """The server ends when its children have."""
-        self.forget()
+    def wait(self, seconds: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_END_SECONDS)
+            self._process.wait(seconds)
 
 
-_servers: dict[object, _Server] = {}
+_all: weakref.WeakSet[Forked] = weakref.WeakSet()
+_servers: dict[object, _Server] = {}  # the one used last is the last
+_forgotten: list[_Server] = []  # those of them that may still run
 _starting = threading.Lock()
 
 
 def _running(environment: Mapping[str, str]) -> tuple[_Server, bool]:
-    """The server for what this thread's children inherit just now, and whether it is new."""
+    """The server for what this thread's children inherit just now, and whether it is new.
+
+    It forgets the servers that have ended, and of the others those used longest ago. Its caller holds `_starting`.
+    """
     key = _inherited(environment)
-    with _starting:
-        server = _servers.get(key)
-        if server is not None and server.runs():
-            return server, False
-        if server is not None:
-            _servers.pop(key).forget()
-        _servers[key] = _Server(environment)
-        return _servers[key], True
+    for each in [each for each, server in _servers.items() if not server.runs()]:
+        _forget(each)
+    new = key not in _servers
+    _servers[key] = _Server(environment) if new else _servers.pop(key)
+    while len(_servers) > _KEPT:
+        _forget(next(iter(_servers)))
+    _forgotten[:] = [server for server in _forgotten if server.runs()]
+    return _servers[key], new
+
+
+def _forget(key: object) -> None:
+    _servers[key].forget()
+    _forgotten.append(_servers.pop(key))
 
 
 def _inherited(environment: Mapping[str, str]) -> object:
@@ -188,16 +210,24 @@ def _text(path: str) -> str:
 
 
 def _end_all() -> None:
-    while _servers:
-        _servers.popitem()[1].end()
+    for forked in list(_all):
+        forked.kill()
+    for key in list(_servers):
+        _forget(key)
+    deadline = time.monotonic() + _END_SECONDS
+    for server in _forgotten:
+        server.wait(max(0.0, deadline - time.monotonic()))
 
 
 def _leave_to_the_parent() -> None:
-    """Forgets the servers in a fork of this process, since they are its parent's."""
+    """Forgets all in a fork of this process, since it is its parent's. An open socket would hide the parent's end."""
     global _starting
     _starting = threading.Lock()
-    while _servers:
-        _servers.popitem()[1].forget()
+    for forked in list(_all):
+        forked.leave_to_the_parent()
+    for key in list(_servers):
+        _forget(key)
+    _forgotten.clear()
 
 
 atexit.register(_end_all)

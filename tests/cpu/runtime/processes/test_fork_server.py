@@ -214,6 +214,95 @@ def test_a_fork_of_the_parent_has_a_server_of_its_own():
     assert not running(first), "it ends before the parent does"
 
 
+def test_workers_die_with_their_parent_although_its_fork_lives():
+    program = (
+        "import os, signal, sys, time\n"
+        "from cpu.runtime.processes.worker import Worker\n"
+        "worker = Worker(packages=('tests',))\n"
+        f"child = worker.call('{FAULTS}:process', timeout=60)\n"
+        "fork = os.fork()\n"
+        "if fork == 0: time.sleep(600)\n"
+        "print(child, fork, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+        child, fork = map(int, parent.stdout.readline().split())
+        try:
+            wait_until(lambda: not running(child))
+            assert running(fork)
+        finally:
+            os.kill(fork, signal.SIGKILL)
+
+
+def test_a_fork_of_the_parent_leaves_the_workers_alone():
+    program = (
+        "import os\n"
+        "from cpu.runtime.processes.worker import Worker\n"
+        "worker = Worker(packages=('tests',))\n"
+        f"def process(): return worker.call('{FAULTS}:process', timeout=60)\n"
+        "first = process()\n"
+        "if (pid := os.fork()) == 0:\n"
+        "    different = process() != first\n"
+        "    worker.close()\n"
+        "    os._exit(different)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), process() == first)\n"
+    )
+    assert output(program) == "1 True\n"
+
+
+def test_a_program_that_closes_no_worker_need_not_wait_for_the_servers():
+    program = (
+        "from cpu.runtime.processes import forked, worker\n"
+        "forked._END_SECONDS = 600\n"
+        "workers = [worker.Worker(packages=('tests',), env={'OMP_NUM_THREADS': str(each)}) for each in range(5)]\n"
+        f"for each in workers: print(each.call('{FAULTS}:server', timeout=60))\n"
+    )
+    servers = output(program).split()
+    assert len(set(servers)) == 5 and not any(map(running, servers))
+
+
+def test_few_servers_are_kept_and_nothing_of_the_others():
+    program = (
+        "import contextlib, os, signal\n"
+        "from cpu.runtime.processes.worker import Worker\n"
+        "def made(threads): return Worker(packages=('tests',), env={'OMP_NUM_THREADS': str(threads)})\n"
+        "def asked(worker, what): return worker.call(f'tests.support.running.faults:{what}', timeout=60)\n"
+        "def server(threads):\n"
+        "    with made(threads) as worker: return asked(worker, 'server')\n"
+        "def end(pid, number):\n"
+        "    if number: os.kill(pid, number)\n"
+        "    with contextlib.suppress(ChildProcessError): os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)\n"
+        "def files(): return len(os.listdir('/proc/self/fd'))\n"
+        "first = made(0)\n"
+        "process, its = asked(first, 'process'), asked(first, 'server')\n"
+        "one, two = server(1), server(2)\n"
+        "most = files()\n"
+        "three = server(3)\n"
+        "assert files() == most and asked(first, 'process') == process\n"  # still served by one that is forgotten
+        "assert (server(1), server(2), server(3)) == (one, two, three)\n"
+        "four = server(4)\n"
+        "end(one, 0)\n"  # used longest ago
+        "first.close()\n"
+        "end(its, 0)\n"
+        "for each in (two, three, four): end(each, signal.SIGTERM)\n"
+        "five = server(5)\n"
+        "assert server(5) == five and files() == most - 8\n"  # two servers have 2 each, a worker 4
+        "assert not any(os.path.exists(f'/proc/{each}') for each in (its, one, two, three, four))\n"
+    )
+    assert output(program) == ""
+
+
+def test_a_server_without_room_for_a_request_goes_on():
+    with Worker(packages=("tests",)) as idle:
+        server, child = asked("server", idle), asked("process", idle)
+        limits = resource.prlimit(server, resource.RLIMIT_NOFILE)
+        resource.prlimit(server, resource.RLIMIT_NOFILE, (3, limits[1]))
+        with pytest.raises(WorkerError, match=r"^no worker process could be started: .*Too many open files"):
+            asked("process")
+        resource.prlimit(server, resource.RLIMIT_NOFILE, limits)
+        assert asked("server") == server and asked("process", idle) == child
+
+
 def functions_of_workers() -> set[str]:
     """The modules of all functions that our packages ask workers for."""
     texts = (path.read_text() for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
