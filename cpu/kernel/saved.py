@@ -12,6 +12,7 @@ from typing import cast
 from cpu.codegen.emit import Source, microkernels_of, packed_elements_of, symbol_of
 from cpu.kernel.callable import CpuKernel
 from cpu.kernel.export import OPTIONAL, RECORD, ExportError, Record, as_path, checked_name, seal
+from cpu.runtime.compiler.loading import why_not_loaded
 from cpu.runtime.saved_files import content, of_others
 from microkernels.tile.isa import isa_named
 from tilewright_entry import TilewrightWarning
@@ -72,8 +73,8 @@ def load(path: str | Path) -> CpuKernel:
     try:
         return CpuKernel(scheme, source, library)
     except OSError as error:
-        why = str(error).rpartition(": ")[2]  # before it stands the copy that the system was to load
-        raise ExportError(f"{files[1]} cannot be loaded ({why}): save the kernel again") from error
+        why = why_not_loaded(error, "save the kernel again", "generate the kernel on this machine")
+        raise ExportError(f"{files[1]} cannot be loaded {why}") from error
 
 
 def _read(path: Path) -> Record:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cpu.runtime.compiler.loading import load_bytes
+from cpu.runtime.compiler.loading import is_damage, load_bytes, why_not_loaded
 from cpu.runtime.numbers import ELEMENTS
 from cpu.runtime.plural import plural
 from cpu.runtime.saved_files import content, of_others
@@ -260,11 +260,11 @@ def load_model(folder: str | os.PathLike[str]) -> CompiledModel:
         if isinstance(error, ModelError):
             raise
         if isinstance(error, OSError):
-            why = str(error).rpartition(": ")[2]  # before it stands the copy that the system was to load
-            raise ModelError(
-                f"{path} holds a damaged model: {name}.so cannot be loaded ({why}): delete it and run make, or save "
-                "the model again"
-            ) from None
+            holds = "a damaged model" if is_damage(error) else "a model that this system does not load"
+            why = why_not_loaded(
+                error, "delete it and run make, or save the model again", "compile the model on this machine"
+            )
+            raise ModelError(f"{path} holds {holds}: {name}.so cannot be loaded {why}") from None
         raise ModelError(f"{path} holds a damaged model: save it again ({error})") from None
 
 

@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 from cpu.runtime.compiler.toolchain import ToolchainError, find_compiler
 from graph import ModelError, compile_model, load_model
 from microkernels.tile.isa import ISAS
+from tests.support.kernels.saved import LACKS, lacking
 from tests.support.models.onnx_models import model
 from tests.support.models.small_models import UNREAD, WEIGHT, X, relu, tiny_model, with_weight
 from tilewright_entry import TilewrightWarning
@@ -102,6 +103,18 @@ def test_a_library_that_is_missing_or_cut_short_is_one_sentence_that_says_what_t
     with pytest.raises(ModelError, match=said) as caught:
         load_model(tmp_path)
     assert "tilewright-" not in str(caught.value)
+
+
+@pytest.mark.parametrize("what", LACKS)
+def test_a_library_that_the_system_refuses_says_what_it_lacks(tiny, tmp_path, what):
+    tiny.save(tmp_path / "saved")
+    (tmp_path / "saved" / "tiny.so").write_bytes(lacking(what, tmp_path))
+    with pytest.raises(ModelError) as caught:
+        load_model(tmp_path / "saved")
+    assert str(caught.value).endswith(
+        f" holds a model that this system does not load: tiny.so cannot be loaded ({LACKS[what]}): install what it "
+        "lacks, or compile the model on this machine"
+    )
 
 
 @pytest.mark.slow

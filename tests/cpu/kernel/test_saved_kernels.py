@@ -18,7 +18,7 @@ from cpu.reference.oracle import integers, reference
 from cpu.runtime.compiler.toolchain import find_compiler
 from search import load_kernel
 from tests.support.kernels.cases import CASES, kernel_of
-from tests.support.kernels.saved import PROBLEM, TEXT, example
+from tests.support.kernels.saved import LACKS, PROBLEM, TEXT, example, lacking
 from tiling.epilogue import fused
 from tiling.operators import conv2d
 from tiling.rewrite.pointwise import pointwise2d
@@ -225,6 +225,18 @@ def test_a_library_that_is_not_the_saved_one_is_refused(saved, tmp_path):
     saved[".so"].unlink()
     with pytest.raises(ExportError, match="cannot be read"):
         load(saved[".json"])
+
+
+@pytest.mark.parametrize("what", LACKS)
+def test_a_library_that_the_system_refuses_says_what_it_lacks(saved, tmp_path, what):
+    kernel = load(saved[".json"])
+    kernel.saved = lacking(what, tmp_path)
+    kernel.save(tmp_path / "again")
+    with pytest.raises(ExportError) as caught:
+        load(tmp_path / "again")
+    advice = "install what it lacks, or generate the kernel on this machine"
+    path = tmp_path / "again" / saved[".so"].name
+    assert str(caught.value) == f"{path} cannot be loaded ({LACKS[what]}): {advice}"
 
 
 def test_a_source_that_is_not_the_saved_one_is_refused(saved):

@@ -1,4 +1,6 @@
-"""Saved kernels: their example program, a C program that calls one, and an instruction set that no CPU has."""
+"""Saved kernels: their example program, a C program that calls one, an instruction set that no CPU has, and libraries
+that no system loads.
+"""
 
 from __future__ import annotations
 
@@ -40,3 +42,22 @@ def example(folder, library):
     command = [*find_compiler().command, "-O1", f"{library.stem}_example.c", library.name, "-Wl,-rpath,$ORIGIN"]
     subprocess.run([*command, "-o", "example"], cwd=folder, check=True)
     return folder / "example"
+
+
+# What a library lacks that `lacking` gives, as the messages of users name it.
+LACKS = {
+    "a library": "libneeded_elsewhere.so: cannot open shared object file: No such file or directory",
+    "a symbol": "undefined symbol: needed_elsewhere",
+}
+
+
+def lacking(what, folder):
+    """The bytes of a library that lacks a library or a symbol."""
+    (folder / "needed.c").write_text("void needed_elsewhere(void) {}\n")
+    (folder / "needs.c").write_text("void needed_elsewhere(void); void needs(void) { needed_elsewhere(); }\n")
+    library, shared = folder / "libneeded_elsewhere.so", [*find_compiler().command, "-shared", "-fPIC"]
+    subprocess.run([*shared, "needed.c", "-o", library], cwd=folder, check=True)
+    beside = ["-L.", "-lneeded_elsewhere"] * (what == "a library")
+    subprocess.run([*shared, "needs.c", *beside, "-o", "needs.so"], cwd=folder, check=True)
+    library.unlink()
+    return (folder / "needs.so").read_bytes()
