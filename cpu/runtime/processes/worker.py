@@ -132,10 +132,9 @@ class _Child:
     """A started child process, its two pipes, and the file that it prints into."""
 
     def __init__(self, memory_bytes: int, env: Mapping[str, str], packages: tuple[str, ...], module: str) -> None:
-        environment = {**os.environ, **env, **_python_path()}
-        configuration = {"environment": environment, "memory_bytes": memory_bytes, "packages": packages}
         with contextlib.ExitStack() as undo:
             try:
+                environment = {**os.environ, **env, **_python_path()}
                 # The child appends to this file. We empty it before each call.
                 self._printed = undo.enter_context(tempfile.TemporaryFile("ab+"))
                 requests, self._requests = _pipe(undo)
@@ -152,6 +151,7 @@ class _Child:
             undo.pop_all()
         os.close(requests)
         os.close(answers)
+        configuration = {"environment": environment, "memory_bytes": memory_bytes, "packages": packages}
         try:
             self._send(json.dumps(configuration))
             self._receive(_START_SECONDS)

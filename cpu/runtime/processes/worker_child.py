@@ -35,7 +35,8 @@ def serve(requests: int, answers: int) -> None:
     """Answers requests until the parent closes its end of the pipe. The first line says what this worker is."""
     for descriptor in (requests, answers):
         os.set_inheritable(descriptor, False)  # the compilers that we start must not hold the pipes open
-    with open(requests, "rb") as incoming, open(answers, "wb") as outgoing:
+    # The parent asks how we ended when the pipe for answers closes: only our end may close it, whatever is raised here.
+    with open(requests, "rb") as incoming, open(answers, "wb", closefd=False) as outgoing:
         configuration = json.loads(incoming.readline())
         os.environ.clear()
         os.environ.update(configuration["environment"])

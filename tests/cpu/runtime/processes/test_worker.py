@@ -16,6 +16,7 @@ import pytest
 
 from cpu.runtime.processes.pool import Pool, Task
 from cpu.runtime.processes.worker import CandidateError, OutOfMemory, Worker, WorkerError
+from cpu.runtime.processes.worker_child import serve
 
 ROOT = Path(__file__).parents[4]
 PATIENCE = 60.0
@@ -164,6 +165,25 @@ def test_a_child_that_cannot_start(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with Worker() as worker, pytest.raises(WorkerError, match="did not start: ended with status 1"):
         worker.call("cpu.runtime.machine.host:supports", timeout=PATIENCE, flags_needed=[])
+
+
+def test_a_folder_that_was_deleted_is_told(tmp_path, monkeypatch):
+    (tmp_path / "deleted").mkdir()
+    monkeypatch.chdir(tmp_path / "deleted")
+    (tmp_path / "deleted").rmdir()
+    monkeypatch.syspath_prepend("")
+    with Worker() as worker, pytest.raises(WorkerError, match=r"could be started: .*No such file"):
+        worker.call("cpu.runtime.machine.host:supports", timeout=PATIENCE, flags_needed=[])
+
+
+def test_a_child_that_fails_closes_its_pipe_no_sooner_than_it_ends():
+    """The parent kills it when the pipe closes, and would take that for the way it ended."""
+    (requests, asked), (answered, answers) = os.pipe(), os.pipe()
+    os.close(asked)
+    with pytest.raises(ValueError, match="Expecting value"):
+        serve(requests, answers)
+    os.close(answers)
+    os.close(answered)
 
 
 @pytest.mark.parametrize("allowed", range(3))
