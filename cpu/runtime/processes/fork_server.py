@@ -91,18 +91,23 @@ class _Server:
 
     def _forked(self, told: socket.socket, requests: int, answers: int, printed: int) -> int:
         server = os.getpid()
+        with contextlib.suppress(Exception):  # else the child would print it too
+            sys.stdout.flush()
+            sys.stderr.flush()
         pid = os.fork()
         if pid:
             return pid
+        status = 1
         try:
             for mine in (self._control, self._ended, self._ends, told, *self._children.values(), *self._dying.values()):
                 mine.close()
             _begin(server, printed, self._blocked)
             worker_child.serve(requests, answers)
+            status = 0
         except BaseException:
             traceback.print_exc()
-            _end(1)
-        _end(0)
+        finally:
+            _end(status)
 
     def _bury(self) -> None:
         """Tells the parents of children that have ended, after what these started is killed too."""
@@ -113,11 +118,12 @@ class _Server:
                 return
             if ended is None:
                 return
-            _kill(ended.si_pid)  # nobody else has its number until it is waited for
-            told = self._children.pop(ended.si_pid, None) or self._dying.pop(ended.si_pid)
-            with told:
+            told = self._children.pop(ended.si_pid, None) or self._dying.pop(ended.si_pid, None)
+            if told:  # else a module started it while it was imported
+                _kill(ended.si_pid)  # nobody else has its number until it is waited for
                 exited = ended.si_code == os.CLD_EXITED
                 _tell(told, {"status": ended.si_status if exited else -ended.si_status})
+                told.close()
             os.waitpid(ended.si_pid, 0)
 
 
@@ -157,10 +163,11 @@ def _be_the_first_to_go() -> None:
 
 
 def _end(status: int) -> NoReturn:
-    with contextlib.suppress(OSError):
+    try:
         sys.stdout.flush()
         sys.stderr.flush()
-    os._exit(status)
+    finally:
+        os._exit(status)
 
 
 if __name__ == "__main__":

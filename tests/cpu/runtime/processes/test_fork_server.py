@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
@@ -195,6 +196,47 @@ def test_a_module_that_cannot_be_imported(tmp_path, monkeypatch, line, error, re
     with Worker(packages=("faulty",)) as worker, pytest.raises(error, match=reason):
         worker.call("faulty.module:function", timeout=PATIENCE)
     assert asked("process") != os.getpid()
+
+
+def test_a_module_that_starts_a_process_and_prints_when_it_is_imported(tmp_path, monkeypatch):
+    (tmp_path / "busy").mkdir()
+    (tmp_path / "busy" / "module.py").write_text(
+        "import os, subprocess, sys\n"
+        "print('imported')\n"
+        "started = subprocess.Popen(['true']).pid\n"
+        "def process(): return started\n"
+        "def leave(): sys.stdout.flush(), os._exit(7)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with Worker(packages=("tests",)) as idle, Worker(packages=("busy",)) as worker:
+        server, child = asked("server", idle), asked("process", idle)
+        started = worker.call("busy.module:process", timeout=PATIENCE)
+        wait_until(lambda: not Path(f"/proc/{started}").exists())
+        with pytest.raises(CandidateError, match=r"^ended with status 7 before it answered$"):
+            worker.call("busy.module:leave", timeout=PATIENCE)
+        assert asked("server") == asked("server", idle) == server and asked("process", idle) == child
+
+
+def test_a_child_that_cannot_print_its_error_ends():
+    """Else it would go on as a second server."""
+    program = (
+        "import os, socket, sys\n"
+        "from cpu.runtime.processes import fork_server\n"
+        "def fail(*_): raise LookupError\n"
+        "fork_server.worker_child.serve = fork_server.traceback.print_exc = fail\n"
+        "try: fork_server._Server(socket.socket(fileno=int(sys.argv[1]))).serve()\n"
+        "except LookupError: os._exit(3)\n"
+    )
+    (ours, theirs), (told, tells) = (socket.socketpair(type=socket.SOCK_SEQPACKET) for _ in range(2))
+    command = [sys.executable, "-c", program, str(theirs.fileno())]
+    with ours, theirs, told, tells, open(os.devnull, "r+b") as file:
+        server = subprocess.Popen(command, cwd=ROOT, pass_fds=[theirs.fileno()])
+        socket.send_fds(ours, [b"json"], [tells.fileno(), *[file.fileno()] * 3])
+        tells.close()
+        assert json.loads(told.recv(1 << 10)).keys() == {"pid"}
+        assert json.loads(told.recv(1 << 10)) == {"status": 1}
+        ours.close()
+        assert server.wait(PATIENCE) == 0
 
 
 def test_a_fork_of_the_parent_has_a_server_of_its_own():
