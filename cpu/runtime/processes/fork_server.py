@@ -1,7 +1,7 @@
 """The server that forks workers: `python -m cpu.runtime.processes.fork_server SOCKET`, started by `forked`.
 
-A request is the name of a module and four descriptors. The server imports the module and forks. It starts no thread,
-loads no OpenMP and no CUDA, and runs none of the module's functions.
+A request is the name of a module and four descriptors. The server imports the module and forks. It loads no OpenMP and
+no CUDA, and runs none of the module's functions. OpenBLAS, which comes with NumPy, ends its threads before each fork.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _begin(server: int, printed: int, blocked: Iterable[int]) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     os.setsid()
-    # The server has one thread, so this signal comes when the server ends and not before.
+    # The signal comes when the thread that forked ends. It is the server's main one, which ends last.
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != server:

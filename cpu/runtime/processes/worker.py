@@ -77,7 +77,8 @@ class Worker:
     def call(self, function: str, /, *, timeout: float, **arguments: Any) -> Any:
         """Runs ``"package.module:function"`` with JSON arguments and returns its JSON result.
 
-        timeout: seconds, with the function's imports but without the child's start.
+        timeout: seconds, without the child's start. That includes the import of the function's module where the call
+        starts a child, so an import that crashes or hangs then is a WorkerError.
         Raises CandidateError if the function raises, crashes or does not answer in time. Raises ValueError if the name
         is not that of a public function in ``packages``, and TypeError for arguments that are not JSON. Raises
         WorkerError if no child can be started or this worker is closed.

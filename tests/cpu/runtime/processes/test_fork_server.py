@@ -208,6 +208,7 @@ def test_a_module_that_starts_a_process_and_prints_when_it_is_imported(tmp_path,
         "def leave(): sys.stdout.flush(), os._exit(7)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     with Worker(packages=("tests",)) as idle, Worker(packages=("busy",)) as worker:
         server, child = asked("server", idle), asked("process", idle)
         started = worker.call("busy.module:process", timeout=PATIENCE)
