@@ -28,16 +28,14 @@ FILE_NAME = "tilewright.sqlite"
 
 # The version of the whole file, with the tables of all packages. SQLite gives 0 to a new file.
 SCHEMA_VERSION = 1
-_SAY_VERSION = f"PRAGMA user_version = {SCHEMA_VERSION}"
+SAY_VERSION = f"PRAGMA user_version = {SCHEMA_VERSION}"
 
 # Longer than any write or opening takes, but short enough for a user to wait.
 BUSY_SECONDS = 30.0
 
 _SQLITE_ERROR = 1  # the primary result code; Python names it from 3.11 on
-# SQLite's message for a write to a file that `_read_only` opened. It hides the system's reason.
+# SQLite's message for a write to a file that `read_only` opened. It hides the system's reason.
 _READ_ONLY = "attempt to write a readonly database"
-# What takes long where nothing is kept.
-_RANKS = "If this CPU has no ranking yet, making one takes minutes, and it is lost afterwards"
 _ROOM_BYTES = 1 << 16  # more than SQLite needs to begin with
 
 # The files that this process found undamaged. Checking a large file takes long, so each is checked once.
@@ -126,59 +124,6 @@ def connect(schema: str) -> Iterator[sqlite3.Connection]:
         raise _store_error(path, _why_read_only(path.parent, error)) from error
 
 
-@contextmanager
-def kept_if_possible() -> Iterator[None]:
-    """Where nothing can be written into the data folder, warns, and has another one for as long as this lasts: a copy,
-    where the file can be read, else an empty one.
-
-    Processes that are started meanwhile have it too. Raises StoreError where that one cannot be made either.
-    """
-    try:
-        with connect("") as connection:
-            connection.execute(_SAY_VERSION)  # a file that is only read is opened, too
-    except StoreError as error:
-        wrong = error
-    else:
-        yield
-        return
-    path, before = data_folder() / FILE_NAME, os.environ.get("TILEWRIGHT_DATA")
-    with _temporary_folder(wrong) as folder:
-        known = "" if _copied(path, Path(folder) / FILE_NAME) else ", and nothing is known from before"
-        warnings.warn(f"{wrong}; now nothing is kept{known}. {_RANKS}", TilewrightWarning, stacklevel=3)
-        os.environ["TILEWRIGHT_DATA"] = folder
-        try:
-            yield
-        finally:
-            os.environ.pop("TILEWRIGHT_DATA")
-            if before is not None:
-                os.environ["TILEWRIGHT_DATA"] = before
-
-
-@contextmanager
-def _temporary_folder(wrong: StoreError) -> Iterator[str]:
-    """A folder for as long as this lasts. wrong: why there is none that stays. Raises StoreError."""
-    try:
-        made = tempfile.TemporaryDirectory(prefix="tilewright-")
-    except OSError as error:
-        raise StoreError(f"{wrong}, or TMPDIR ({error.strerror or error})") from error
-    with made as folder:
-        yield folder
-
-
-def _copied(path: Path, copy: Path) -> bool:
-    """Copies a file of measurements that can be read. Returns whether it is one."""
-    try:
-        source = _read_only(path, "")
-        if source is None:
-            return False
-        with closing(source), closing(sqlite3.connect(copy)) as target:
-            source.backup(target)
-    except (OSError, sqlite3.DatabaseError):
-        copy.unlink(missing_ok=True)
-        return False
-    return True
-
-
 def _open(path: Path, schema: str) -> sqlite3.Connection:
     """Opens the file under a lock, so that one of several processes prepares a new or an unusable file."""
     try:
@@ -198,13 +143,13 @@ def _open(path: Path, schema: str) -> sqlite3.Connection:
     except filelock.Timeout as error:
         raise _store_error(path, error) from error
     except (OSError, sqlite3.OperationalError) as error:
-        readable_only = _read_only(path, schema)
+        readable_only = read_only(path, schema)
         if readable_only is None:
             raise _store_error(path, error) from error
         return readable_only
 
 
-def _read_only(path: Path, schema: str) -> sqlite3.Connection | None:
+def read_only(path: Path, schema: str) -> sqlite3.Connection | None:
     """A connection to a file where nothing can be written, not even SQLite's own files beside it.
 
     None where the file has a log, since then somebody may be writing, or where its tables are not ours.
@@ -259,7 +204,7 @@ def _prepared(path: Path, schema: str) -> sqlite3.Connection:
             _check_tables(connection, schema)
             _fitting.add((path, schema))
         if version != SCHEMA_VERSION:
-            connection.execute(_SAY_VERSION)
+            connection.execute(SAY_VERSION)
     except BaseException as error:
         connection.close()
         if isinstance(error, sqlite3.DatabaseError) and _is_corruption(error):

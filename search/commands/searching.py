@@ -14,7 +14,7 @@ from cpu.cluster.address import cluster
 from cpu.runtime.options import Parser
 from cpu.runtime.output import terminal
 from cpu.runtime.plural import plural
-from microkernels.scores.database import kept_if_possible
+from microkernels.scores.unkept import kept_if_possible
 from search.commands.options import FAILURES, c_name, folder, natural, seconds, whole
 from search.commands.passes import add_show_passes
 from search.commands.progress import shown
