@@ -18,6 +18,19 @@ _RANKS = "If this CPU has no ranking yet, making one takes minutes, and it is lo
 
 
 @contextmanager
+def instead(folder: str) -> Iterator[None]:
+    """Has another data folder for as long as this lasts. Processes that are started meanwhile have it too."""
+    before = os.environ.get("TILEWRIGHT_DATA")
+    os.environ["TILEWRIGHT_DATA"] = folder
+    try:
+        yield
+    finally:
+        os.environ.pop("TILEWRIGHT_DATA")
+        if before is not None:
+            os.environ["TILEWRIGHT_DATA"] = before
+
+
+@contextmanager
 def kept_if_possible() -> Iterator[None]:
     """Where nothing can be written into the data folder, warns, and has another one for as long as this lasts: a copy,
     where the file can be read, else an empty one.
@@ -32,17 +45,12 @@ def kept_if_possible() -> Iterator[None]:
     else:
         yield
         return
-    path, before = data_folder() / FILE_NAME, os.environ.get("TILEWRIGHT_DATA")
+    path = data_folder() / FILE_NAME
     with _temporary_folder(wrong) as folder:
         known = "" if _copied(path, Path(folder) / FILE_NAME) else ", and nothing is known from before"
         warnings.warn(f"{wrong}; now nothing is kept{known}. {_RANKS}", TilewrightWarning, stacklevel=3)
-        os.environ["TILEWRIGHT_DATA"] = folder
-        try:
+        with instead(folder):
             yield
-        finally:
-            os.environ.pop("TILEWRIGHT_DATA")
-            if before is not None:
-                os.environ["TILEWRIGHT_DATA"] = before
 
 
 @contextmanager

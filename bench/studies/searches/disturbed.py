@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import shlex
 import sqlite3
 import subprocess
@@ -28,6 +27,7 @@ from cpu.runtime.machine.host import fingerprint, host
 from cpu.runtime.options import Parser
 from microkernels.ranking.offline import machine_catalog
 from microkernels.scores.database import FILE_NAME, data_folder
+from microkernels.scores.unkept import instead
 from search.commands.options import seconds, whole
 from search.evaluator.cpu.backend import CpuBackend, cpu_backend
 from search.flow.find import DEFAULT_TRIALS, Found, find
@@ -85,20 +85,15 @@ def taken(cores: int, on: float, off: float) -> Iterator[None]:
 @contextmanager
 def fresh_store() -> Iterator[None]:
     """A data folder of its own with what the user's store knows: rankings and facts. The search sees nothing new."""
-    source, before = data_folder() / FILE_NAME, os.environ.get("TILEWRIGHT_DATA")
+    source = data_folder() / FILE_NAME
     with TemporaryDirectory(prefix="tilewright-") as folder:
         with closing(sqlite3.connect(source)) as known, closing(sqlite3.connect(Path(folder) / FILE_NAME)) as copy:
             known.backup(copy)
             for table in ("schemes", "choices"):
                 copy.execute(f"DROP TABLE IF EXISTS {table}")
             copy.commit()
-        os.environ["TILEWRIGHT_DATA"] = folder
-        try:
+        with instead(folder):
             yield
-        finally:
-            os.environ.pop("TILEWRIGHT_DATA")
-            if before is not None:
-                os.environ["TILEWRIGHT_DATA"] = before
 
 
 def question(backend: CpuBackend, layer: str, problem: Problem, budget: float, on: float, off: float) -> Loss:
