@@ -11,32 +11,17 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from cpu.runtime.processes import worker as workers
 from cpu.runtime.processes.worker import CandidateError, Worker, WorkerError
+from tests.support.running.watched import PATIENCE, running, wait_until
 
 ROOT = Path(__file__).parents[4]
-PATIENCE = 60.0
 FAULTS = "tests.support.running.faults"
 PACKAGES = ("cpu", "microkernels", "gpu", "search", "graph", "bench")
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.01)
-
-
-def running(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def asked(function, worker=None, **options):

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -17,30 +16,15 @@ import pytest
 from cpu.runtime.processes.pool import Pool, Task
 from cpu.runtime.processes.worker import CandidateError, OutOfMemory, Worker, WorkerError
 from cpu.runtime.processes.worker_child import serve
+from tests.support.running.watched import PATIENCE, running, wait_until
 
 ROOT = Path(__file__).parents[4]
-PATIENCE = 60.0
 
 
 @pytest.fixture
 def worker():
     with Worker(packages=("tests",)) as made:
         yield made
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.01)
-
-
-def running(pid):
-    """Whether a process runs; one that ended but was not waited for does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def test_results_come_back_from_one_child(worker):
